@@ -1,10 +1,8 @@
 // @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
-import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest } from '../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 interface Occurrence {
@@ -39,16 +37,13 @@ const VARIABLES = {
 const OVERLAPS = ['allow', 'skip', 'queue', 'replace'];
 const CATCH_UPS = ['skip', 'latest', 'all'];
 
-let database: TestDatabase;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  // Some are slower than their schedule.
-  receiver = await receiverOfTest(({ path }, response) => {
+const database = eachTest(databaseOfTest);
+// Some are slower than their schedule.
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     setTimeout(() => response.end('{}'), path.startsWith('/slow') ? 1300 : 0);
-  });
-});
+  }),
+);
 
 test('every moment of every schedule is accounted for, after two daemons were killed in turn, both were down, and schedules were edited meanwhile', async () => {
   const start = () => readyDaemon(database.url, VARIABLES);

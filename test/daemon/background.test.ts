@@ -6,9 +6,8 @@ import { readConfig } from '../../src/config/config.ts';
 import { type Daemon, createDaemon } from '../../src/daemon/daemon.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { type Store, createInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -17,17 +16,15 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 const SLOW =
   /src\/(recovery\/(backstop|zone-watch)|history\/(create-partitions|drop-partitions|definition-walk)|observability\/gauge-sampler)\.ts/;
 
-let store: Store;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
 let daemon: Daemon | undefined;
 /** Works that hold a connection and do not end, and the sizes of the pools. */
 let hanging: number;
 let sizes: number[];
 
-beforeEach(async () => {
+beforeEach(() => {
   [hanging, sizes, daemon] = [0, [], undefined];
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
 });
 
 afterEach(async () => {

@@ -5,23 +5,21 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { serverPid } from '../local-postgres/user-process.ts';
-import { receiverOfTest } from '../support/of-test.ts';
+import { eachTest, receiverOfTest } from '../support/of-test.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../support/daemon.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { createDatabase } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
 let directory: string;
 let dataDir: string;
-let receiver: Receiver;
+const receiver = eachTest(receiverOfTest);
 
 beforeEach(async () => {
   directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-local-')));
   // As root the server runs as someone else, who has to get in.
   await chmod(directory, 0o755);
   dataDir = join(directory, 'data');
-  receiver = await receiverOfTest();
 });
 
 afterEach(async () => {

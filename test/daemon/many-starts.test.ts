@@ -2,20 +2,18 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { receiverOfTest, sqlOfTest } from '../support/of-test.ts';
+import { eachTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { readyDaemon, startDaemon } from '../support/daemon.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
 let database: TestDatabase;
-let receiver: Receiver;
+const receiver = eachTest(receiverOfTest);
 let sql: postgres.Sql;
 
 beforeEach(async () => {
   database = await createDatabase();
-  receiver = await receiverOfTest();
   sql = sqlOfTest(database.url);
 });
 

@@ -1,10 +1,7 @@
 // @module-tag long
-import postgres from 'postgres';
-import { beforeEach, expect, it } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
-import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { expect, it } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 /** Those of the contract, and some that alerts and readers rely on. */
@@ -21,18 +18,14 @@ const NAMES = (
   'firelock_zone_data_versions process_cpu_seconds_total nodejs_eventloop_lag_seconds'
 ).split(' ');
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest(({ path, body }, response) => {
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ path, body }, response) => {
     response.statusCode = path === '/bad' ? 400 : path === '/slow-one' && body.attempt === 1 ? 503 : 200;
     response.end('{}');
-  });
-  sql = sqlOfTest(database.url);
-});
+  }),
+);
+const sql = eachTest(() => sqlOfTest(database.url));
 
 it('/metrics has what the contract names, counted as the history has it, and fires leave no line in the log', async () => {
   const daemon = await readyDaemon(database.url, { FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1' });

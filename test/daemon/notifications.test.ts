@@ -1,6 +1,6 @@
 // @module-tag long
 import { expect, test } from 'vitest';
-import { readyDaemon } from '../support/daemon.ts';
+import { daemonHere } from '../support/daemon-here.ts';
 import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
 import { startSmtp } from '../support/smtp-server.ts';
@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 
 test('a schedule that breaks is told to every channel, and so is that it is well again', async () => {
   const [database, receiver, smtp] = await Promise.all([databaseOfTest(), receiverOfTest(), startSmtp()]);
-  const daemon = await readyDaemon(database.url, {
+  const daemon = await daemonHere(database.url, {
     FIRELOCK_SECRET_KEYS: SECRET_KEYS,
     FIRELOCK_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
     FIRELOCK_MAIL_FROM: 'cron@example.com',

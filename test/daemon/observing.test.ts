@@ -1,14 +1,13 @@
 import postgres from 'postgres';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { startApi } from '../api/api.ts';
 import { firelock } from '../cli/cli.ts';
 import { readyDaemon } from '../support/daemon.ts';
 import { daemonHere } from '../support/daemon-here.ts';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
 import { ownCluster } from '../support/postgres/cluster.ts';
 import type { AnyDaemon } from '../support/programs.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { LONG } from '../support/runner/long.ts';
 import { until } from '../support/until.ts';
@@ -16,11 +15,7 @@ import { until } from '../support/until.ts';
 const SET = { FIRELOCK_OBSERVE: '1' };
 const MINUTE_MS = 60_000;
 
-let receiver: Receiver;
-beforeEach(async () => {
-  receiver = await receiverOfTest();
-});
-
+const receiver = eachTest(receiverOfTest);
 /**
  * Schedules for each minute that are due since ten minutes ago; `all` fires each of the fires that it has missed. Answers these, in
  * their order.

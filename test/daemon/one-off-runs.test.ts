@@ -1,9 +1,7 @@
 import postgres from 'postgres';
-import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
-import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest } from '../support/of-test.ts';
 import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
@@ -17,16 +15,13 @@ interface Run {
   progress: number | null;
 }
 
-let database: TestDatabase;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest(({ path }, response) => {
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/refuse') ? 400 : 200;
     response.end(`{"from":"${path}"}`);
-  });
-});
+  }),
+);
 
 const http = (path: string, more: object = {}) => ({ type: 'http', url: receiver.url + path, ...more });
 

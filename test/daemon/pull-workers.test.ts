@@ -1,15 +1,10 @@
 // @module-tag long
-import { beforeEach, expect, it } from 'vitest';
-import { databaseOfTest } from '../support/of-test.ts';
-import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { expect, it } from 'vitest';
+import { eachTest, databaseOfTest } from '../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 
-let database: TestDatabase;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-});
+const database = eachTest(databaseOfTest);
 
 interface Items {
   items: {

@@ -4,10 +4,10 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { startApi } from '../api/api.ts';
-import { receiverOfTest } from '../support/of-test.ts';
+import { eachTest, receiverOfTest } from '../support/of-test.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon, runCommand } from '../support/daemon.ts';
-import type { Arrival, Receiver } from '../support/receiver.ts';
+import type { Arrival } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 const EVERY_SECOND = '* * * * * *';
@@ -15,14 +15,13 @@ const SCHEDULES = ['least', 'most'];
 
 let database: TestDatabase;
 let admin: postgres.Sql;
-let receiver: Receiver;
+const receiver = eachTest(receiverOfTest);
 /** Copies of the database as it was once: a restored backup each. */
 let backups: string[];
 
 beforeEach(async () => {
   database = await createDatabase();
   admin = postgres(inject('postgresUrl'), { max: 1, onnotice: () => undefined });
-  receiver = await receiverOfTest();
   backups = [];
 });
 

@@ -3,10 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
-import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
 import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
@@ -19,26 +17,25 @@ interface RunRow {
   lateness_ms: string | null;
 }
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest((_, response) => {
+    response.on('close', () => {
+      if (!response.writableFinished) reset += 1;
+    });
+    if (holding) owed.push(response);
+    else response.end('{}');
+  }),
+);
+const sql = eachTest(() => sqlOfTest(database.url));
 /** What the receiver owes an answer, while it holds answers back. */
 let owed: ServerResponse[];
 let holding: boolean;
 /** Handoffs whose socket was closed before they were answered. */
 let reset: number;
 
-beforeEach(async () => {
+beforeEach(() => {
   [owed, holding, reset] = [[], true, 0];
-  database = await databaseOfTest();
-  receiver = await receiverOfTest((_, response) => {
-    response.on('close', () => {
-      if (!response.writableFinished) reset += 1;
-    });
-    if (holding) owed.push(response);
-    else response.end('{}');
-  });
-  sql = sqlOfTest(database.url);
 });
 
 const start = (variables = {}): Promise<Daemon> => readyDaemon(database.url, variables);

@@ -1,25 +1,22 @@
 // @module-tag long
-import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest } from '../support/of-test.ts';
+import { daemonHere } from '../support/daemon-here.ts';
 import { readyDaemon } from '../support/daemon.ts';
-import type { TestDatabase } from '../support/postgres/cluster.ts';
-import type { Receiver } from '../support/receiver.ts';
 
-let database: TestDatabase;
-let receiver: Receiver;
-beforeEach(async () => {
-  database = await databaseOfTest();
-  let calls = 0;
-  receiver = await receiverOfTest((_, response) => {
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest((_, response) => {
     calls += 1;
     response.statusCode = calls % 5 === 0 ? 503 : 200;
     response.end('{}');
-  });
-});
+  }),
+);
+let calls = 0;
 
 test('two busy daemons, one of which is killed, violate nothing', async () => {
   const url = database.url;
-  const [survivor, victim] = await Promise.all([readyDaemon(url), readyDaemon(url)]);
+  const [survivor, victim] = await Promise.all([daemonHere(url), readyDaemon(url)]);
   const target = { type: 'http', url: receiver.url };
   await survivor.call('PUT', '/api/v1/limits/few', { maxRunning: 2 });
   await survivor.call('POST', '/api/v1/schedules/batch', {

@@ -18,20 +18,13 @@ import {
 } from '../../src/store/calendars/calendar-rows.ts';
 import { lockNamed } from '../../src/store/names/named-rows.ts';
 import { putDates } from '../support/named.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { heldTransaction } from '../support/pending-runs.ts';
 import { until } from '../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
-});
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 const DAY = 86_400_000;
 const date = (at: number) => isoInstant(at).slice(0, 10);
@@ -125,23 +118,15 @@ it('a calendar that is being edited delays only its users, and earlier plans are
   await instance.put('user', everySecond());
   await instance.put('other', { cron: '* * * * * *', url: receiver.url });
   const { next } = await rowOf('user');
-  let release: () => void = () => undefined;
-  const released = new Promise<void>((resolve) => (release = resolve));
-  let isLocked: () => void = () => undefined;
-  const locked = new Promise<void>((resolve) => (isLocked = resolve));
-  const editing = store.database.transaction(async (tx) => {
-    await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
-    isLocked();
-    await released;
-  });
-  await locked;
+  const letGo = await heldTransaction(store.database, (tx) =>
+    lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' }),
+  );
   await instance.start();
   await fires('other', 0);
   const fenced = (event: FirelockEvent) => event.type === 'fireLocks' && event.outcome === 'fenced';
   await until(() => instance.events.some(fenced) || null);
   expect(await firesOf('user')).toEqual([]);
-  release();
-  await editing;
+  await letGo();
   const [first] = await fires('user', 0);
   expect(first).toBe(next);
 });

@@ -1,28 +1,19 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
 import { backfill } from '../../src/operations/runs/backfill.ts';
 import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
-import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { CALENDAR_ROWS, changeLockedCalendar } from '../../src/store/calendars/calendar-rows.ts';
 import { lockNamed } from '../../src/store/names/named-rows.ts';
 import { putDates } from '../support/named.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../support/of-test.ts';
 import { until } from '../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
-});
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
@@ -41,8 +32,7 @@ const onceAt = (at: number) => {
 const TODAY = Date.now();
 const TOMORROW = TODAY + DAY;
 
-const deps = () => ({ database: store.database, events: createEventBus(), retentionDays: 30 });
-const say = (...dates: string[]) => putDates(deps(), dates);
+const say = (...dates: string[]) => putDates(instance.deps, dates);
 
 const moving = (given: Partial<Definition>) => ({
   ...{ timezone: ZONE, exclude: { dates: [], calendars: ['holidays'] }, url: receiver.url, ...given },
@@ -144,7 +134,7 @@ it.each([
     expect(planned.map((row) => Date.parse(row.at))).toEqual([at]);
     // As an instance does that takes over from one which died before it had noted that it was done.
     await store.rows(sql`UPDATE calendars SET applied_version = 1`);
-    await moveNextFires(deps(), 'holidays', { mayGoOn: () => true, waits: true });
+    await moveNextFires(instance.deps, 'holidays', { mayGoOn: () => true, waits: true });
     expect(await runsOf('late')).toEqual([`${isoInstant(at)} ${became}`]);
     expect((await nextOf('late'))?.slice(0, 4)).toBe(String(local(at + DAY).getUTCFullYear() + 1));
   },
@@ -200,7 +190,7 @@ it('nor is it lost where the definition is edited before the edit of the calenda
   });
   await instance.put('late', { ...late, exclude: null });
   expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);
-  await moveNextFires(deps(), 'holidays', { mayGoOn: () => true, waits: true });
+  await moveNextFires(instance.deps, 'holidays', { mayGoOn: () => true, waits: true });
   expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);
 });
 
@@ -248,8 +238,10 @@ it('a moved fire that is skipped on request is skipped, and is not made on its o
   const at = second(Date.now()) + 4000;
   await instance.put('skipped', moving({ cron: onceAt(at + DAY), onExcluded: 'previous' }));
   const request = { scheduleId: 'skipped', skipped: true, reason: null, by: null };
-  await expect(skipFire(deps(), { ...request, fireAt: at + DAY })).rejects.toThrow('is not a fire time');
-  await skipFire(deps(), { ...request, fireAt: at });
+  await expect(skipFire(instance.deps, { ...request, fireAt: at + DAY })).rejects.toThrow(
+    'is not a fire time',
+  );
+  await skipFire(instance.deps, { ...request, fireAt: at });
   await instance.start();
   expect(await firstRun('skipped')).toEqual([`${isoInstant(at)} schedule skipped`]);
   await say();
@@ -262,8 +254,7 @@ it('a moved fire is backfilled on the day on which it was to be made, once', asy
   const exclude = { dates: [date(at)], calendars: ['holidays'] };
   await instance.put('past', moving({ cron: onceAt(at), onExcluded: 'next', exclude }));
   const request = { scheduleId: 'past', from: at - DAY, to: TODAY, limit: 10, as: 'now' } as const;
-  const deps = { database: store.database, wake: instance.pipeline.wake, targets: instance.targets };
-  expect(await backfill(deps, request)).toMatchObject({ created: 1, existing: 0 });
-  expect(await backfill(deps, request)).toMatchObject({ created: 0, existing: 1 });
+  expect(await backfill(instance.deps, request)).toMatchObject({ created: 1, existing: 0 });
+  expect(await backfill(instance.deps, request)).toMatchObject({ created: 0, existing: 1 });
   expect(await runsOf('past')).toEqual([`${isoInstant(at + DAY)} backfill made`]);
 });

@@ -5,18 +5,14 @@ import { plannedRunId } from '../../src/core/runs/run.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import type { Intent } from '../../src/store/runs/intents/intent.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
 
-let store: Store;
-let receiver: Receiver;
-let instance: TestInstance;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
   await instance.put('due', { url: receiver.url });
   await store.rows(
     sql`UPDATE schedules SET next_occurrence_at = clock_timestamp() - interval '1 s', next_fire_at = clock_timestamp() - interval '1 s'`,

@@ -1,24 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { plannedRunId } from '../../src/core/runs/run.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
 import { refuseRunsOf } from '../support/refused.ts';
 import { until } from '../support/until.ts';
 
 /** More than a batch. */
 const HERD = 600;
 
-let store: Store;
-let receiver: Receiver;
-let instance: TestInstance;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
-});
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 /** As if the schedule had last been looked at that long ago: no test waits for a clock. */
 async function rewind(id: string, seconds: number): Promise<void> {

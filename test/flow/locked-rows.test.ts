@@ -1,31 +1,22 @@
 import { sql } from 'drizzle-orm';
-import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { abandonWaitingOfDeleted } from '../../src/store/runs/ends/abandon-runs.ts';
 import { judgeOverlapsUnderLock } from '../../src/store/runs/overlaps.ts';
 import { lockFreeSchedules } from '../../src/store/schedules/search/find-schedules.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { createInstance, type Store, type TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, sqlOfTest, storeOfTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-let psql: postgres.Sql;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 8 });
-  receiver = await receiverOfTest(({ path }, response) => {
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 8 }));
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     if (!path.startsWith('/never')) response.end('{}');
-  });
-  psql = postgres(store.url, { max: 1 });
-});
-
-afterEach(() => psql.end({ timeout: 5 }));
+  }),
+);
+const psql = eachTest(() => sqlOfTest(store.url));
 
 const EVERY_SECOND = { cron: '* * * * * *' };
 const put = (id: string, definition: Partial<Definition>, path = `/${id}`) =>

@@ -1,25 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { createExpiry } from '../../src/recovery/expiry.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { ALL_CHECKS, checkOnSnapshot } from '../../src/store/verify/check-on-snapshot.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { NO_WAKE } from '../support/working.ts';
 import { until } from '../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
-});
-
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 const MINUTE = 60_000;
 const EVERY_MINUTE = {
   cron: '* * * * *',
@@ -164,14 +157,13 @@ test('what nobody reports in time ends failed, expired, and is not tried again',
   const bus = createEventBus();
   bus.subscribe((event) => void events.push(event));
   const { database } = store;
-  const wake = { effects: noop, dispatch: noop, workers: noop, admission: noop, alerts: noop };
   const expiry = createExpiry({
     database,
     clock: systemClock,
     events: bus,
     targets: instance.targets,
     graceSeconds: 0,
-    wake,
+    wake: NO_WAKE,
   });
   void expiry.start();
   onTestFinished(() => expiry.stop());
@@ -189,5 +181,3 @@ test('what nobody reports in time ends failed, expired, and is not tried again',
   expect(receiver.arrivals).toEqual([]);
   await expectSound();
 });
-
-const noop = () => undefined;

@@ -2,24 +2,20 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../src/core/schedules/schedule.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
-import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { findWaitingInVain, writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
+const receiver = eachTest(() => receiverOfTest((_, response) => void owed.push(() => response.end('{}'))));
 /** Answers that the receiver owes, oldest first. */
 let owed: (() => void)[];
 
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
+beforeEach(() => {
   owed = [];
-  receiver = await receiverOfTest((_, response) => void owed.push(() => response.end('{}')));
 });
 
 afterEach(() => {
@@ -182,6 +178,7 @@ describe('two transactions that decide at the same moment', () => {
     const { database } = store;
     const fired = fireManually(
       {
+        ...instance.deps,
         database: {
           ...database,
           transaction: (work, limitMs) =>
@@ -192,9 +189,6 @@ describe('two transactions that decide at the same moment', () => {
               return result;
             }, limitMs),
         },
-        events: createEventBus(),
-        wake: instance.pipeline.wake,
-        scope: null,
       },
       { scheduleId: 'one', payload: null, key: null },
     );

@@ -1,25 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { OperationRefused } from '../../src/operations/operation-refused.ts';
 import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
-import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { createInstance, type Store, type TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
 const HOUR = 3_600_000;
 
-let store: Store;
-let receiver: Receiver;
-let instance: TestInstance;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
-});
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 interface RunRow {
   scheduled_for: string;
@@ -105,7 +97,6 @@ describe('a fire that was skipped on request', () => {
     const other = await createInstance(store);
     const { uid } = await instance.put('busy', { cron: '* * * * * *', url: receiver.url });
     const asked: number[] = [];
-    const deps = { database: store.database, events: createEventBus() };
     await instance.start();
     await other.start();
     try {
@@ -116,7 +107,7 @@ describe('a fire that was skipped on request', () => {
         // The very next second: often it is being planned when the answer comes.
         const fireAt = Date.parse(row?.at ?? '');
         const request = { scheduleId: 'busy', fireAt, skipped: true, reason: null, by: null };
-        await skipFire(deps, request).then(
+        await skipFire(instance.deps, request).then(
           () => void asked.push(fireAt),
           (error: unknown) => expect(error).toBeInstanceOf(OperationRefused),
         );

@@ -1,26 +1,28 @@
 import { sql } from 'drizzle-orm';
-import postgres from 'postgres';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
-import type { InstanceOptions, Store, TestInstance } from '../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest, sqlOfTest } from '../support/of-test.ts';
+import {
+  endedRunsOf,
+  leaveRuns,
+  lockRuns,
+  loseAnswerOf,
+  runsOf,
+  claimRuns,
+} from '../support/pending-runs.ts';
+import type { InstanceOptions, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { passingDatabaseClock } from '../support/clocks.ts';
 import { until } from '../support/until.ts';
 import { targetAt } from '../support/targets.ts';
+import { startsFindNoRow } from '../support/refused.ts';
 
 const HOUR_MS = 3_600_000;
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
 
-let store: Store;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-});
+const store = eachTest(storeOfTest);
 
 const instanceOf = (options: InstanceOptions = {}, database = store.database) =>
   instanceOfTest({ ...store, database }, options);
@@ -127,18 +129,9 @@ describe('at most once', () => {
     await instance.put('some', { url: receiver.url, delivery: 'atMostOnce' });
     await leaveRuns(store, 'some', { count: 3 });
     const lane = (await store.rows<{ lane: string }>(sql`SELECT DISTINCT lane FROM all_runs`))[0]?.lane ?? '';
-    const claimed = await store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 3,
-        freeByLane: new Map(),
-        freePerLane: 3,
-        targetTypes: ['http'],
-      }),
-    );
+    const claimed = await claimRuns(store, instance.id, 3);
     expect(claimed.map(() => instance.pipeline.dispatcher.reserve(lane))).toEqual([true, true, true]);
-    const client = postgres(store.url, { max: 1, onnotice: () => undefined });
-    onTestFinished(() => client.end());
+    const client = sqlOfTest(store.url);
     const locked = claimed[1]?.id ?? '';
     await client.begin(async (tx) => {
       await tx`SELECT FROM runs WHERE id = ${locked} FOR UPDATE`;
@@ -168,16 +161,11 @@ describe('a run whose first try ended unsent', () => {
     await instance.put('late', { url: receiver.url, delivery: 'atMostOnce' });
     await leaveRuns(store, 'late', { lateBySeconds: 600 });
     const before = await dueAt();
-    await store.rows(sql`CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN
-        IF NEW.handoff_started_at IS NOT NULL AND NEW.status = 'pending' THEN RETURN NULL; END IF;
-        RETURN NEW;
-      END $$`);
-    await store.rows(sql`CREATE TRIGGER skip BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION skip()`);
+    const mend = await startsFindNoRow(store);
     await instance.start();
     await until(async () => (await runsOf(store)).some(({ attempts }) => attempts > 1) || null);
     expect(receiver.arrivals).toEqual([]);
-    await store.rows(sql`DROP TRIGGER skip ON runs`);
+    await mend();
     const late = await endedLate();
     expect(late.dueAt).toBe(before);
     expect(late.latenessMs).toBeGreaterThanOrEqual(600_000);

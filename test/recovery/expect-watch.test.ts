@@ -6,16 +6,21 @@ import { createExpectWatch } from '../../src/recovery/watches.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Loop } from '../../src/runtime/loop/loop.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { until } from '../support/until.ts';
 
 const BOTH: Expect = { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null };
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ body: { runId } }, response) => {
+    void isBegun(runId).then((begun) => {
+      begunAtArrival.push(begun);
+      answers.push(() => response.end('{}'));
+    });
+  }),
+);
+const instance = eachTest(() => instanceOfTest(store));
 /** Each lets one call end. */
 let answers: (() => void)[];
 /** What each call found when it arrived. */
@@ -23,16 +28,8 @@ let begunAtArrival: boolean[];
 let watches: Loop[];
 let events: FirelockEvent[];
 
-beforeEach(async () => {
-  store = await storeOfTest();
+beforeEach(() => {
   [answers, begunAtArrival, events] = [[], [], []];
-  receiver = await receiverOfTest(({ body: { runId } }, response) => {
-    void isBegun(runId).then((begun) => {
-      begunAtArrival.push(begun);
-      answers.push(() => response.end('{}'));
-    });
-  });
-  instance = await instanceOfTest(store);
   const bus = createEventBus();
   bus.subscribe((event) => void events.push(event));
   const { lease, pipeline } = instance;

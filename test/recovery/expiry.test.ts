@@ -14,9 +14,8 @@ import { QueryTimeout } from '../../src/postgres/errors.ts';
 import { claimPullRuns } from '../../src/store/queues/pull-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/target.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
-import type { Answer, Receiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../support/of-test.ts';
+import type { Answer } from '../support/receiver.ts';
 import { changeRun, changeRunIn } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -25,16 +24,13 @@ import { targetAt } from '../support/targets.ts';
 const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
 const NOBODY = '00000000-0000-0000-0000-000000000000';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() => receiverOfTest((arrival, response) => answer(arrival, response)));
+const instance = eachTest(() => instanceOfTest(store));
 let answer: Answer;
 
-beforeEach(async () => {
-  store = await storeOfTest();
+beforeEach(() => {
   answer = (_, response) => response.writeHead(202).end('{}');
-  receiver = await receiverOfTest((arrival, response) => answer(arrival, response));
-  instance = await instanceOfTest(store);
 });
 
 /** The loop, and what it told. */
@@ -100,12 +96,6 @@ function recordingWake(woken: string[]): Wake {
 }
 
 const OF_W1 = { attempt: 1, workerId: 'w1' };
-const actionDeps = () => ({
-  database: store.database,
-  events: createEventBus(),
-  wake: instance.pipeline.wake,
-  scope: null,
-});
 
 interface Row {
   id: string;
@@ -344,7 +334,7 @@ describe('a completion that does not come', () => {
     expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/after']);
     expect(expiredIn(events)).toMatchObject([{ workerId: null, settlement: { status: 'unknown' } }]);
     const word = { status: 'succeeded', attempt: 1, workerId: null, result: null, error: null } as const;
-    expect(await completeRun(actionDeps(), id, word)).toMatchObject({
+    expect(await completeRun(instance.deps, id, word)).toMatchObject({
       run: { status: 'succeeded', error: null },
     });
   });
@@ -437,12 +427,12 @@ describe('a run whose report arrives at that moment', () => {
   });
 
   it.each([
-    ['goes on', 'running', (id: string) => heartbeatRun(actionDeps(), id, { ...OF_W1, progress: null })],
+    ['goes on', 'running', (id: string) => heartbeatRun(instance.deps, id, { ...OF_W1, progress: null })],
     [
       'has ended it',
       'succeeded',
       (id: string) =>
-        completeRun(actionDeps(), id, { ...OF_W1, status: 'succeeded', result: null, error: null }),
+        completeRun(instance.deps, id, { ...OF_W1, status: 'succeeded', result: null, error: null }),
     ],
     ['finds it ended', 'abandoned', (id: string) => endAbandoned(id)],
   ])('between the look and the write %s', async (_, status, meanwhile) => {

@@ -11,9 +11,11 @@ import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { createInstallationWatch } from '../../src/runtime/installation-watch.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
-import { storeOfTest } from '../support/of-test.ts';
-import { type Store, createInstance } from '../support/pipeline.ts';
+import { eachTest, storeOfTest } from '../support/of-test.ts';
+import { createInstance } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
+import { plainSuccess } from '../support/claims.ts';
+import { NO_WAKE } from '../support/working.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -22,7 +24,7 @@ import { LONG } from '../support/runner/long.ts';
 const TTL_SECONDS = 3;
 const INTERVAL_SECONDS = 0.1;
 
-let store: Store;
+const store = eachTest(storeOfTest);
 let proxy: PostgresProxy;
 /** By way of the proxy. */
 let cuttable: Database;
@@ -30,7 +32,6 @@ let cleanUp: (() => Promise<void>)[];
 
 beforeEach(async () => {
   cleanUp = [];
-  store = await storeOfTest();
   proxy = await startPostgresProxy(store.url);
   cuttable = openDatabase(proxy.url, 4);
 });
@@ -439,13 +440,7 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
     commits: { note: () => undefined },
     concurrency: 8,
     events: createEventBus(),
-    wake: {
-      effects: () => undefined,
-      dispatch: () => undefined,
-      workers: () => undefined,
-      admission: () => undefined,
-      alerts: () => undefined,
-    },
+    wake: NO_WAKE,
   });
   cleanUp.push(async () => {
     await way.restore();
@@ -454,33 +449,11 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
     await way.close();
   });
   await way.interrupt('hang');
-  const at = Date.now();
+  const success = plainSuccess({ runId: randomUUID(), instanceId: randomUUID(), at: Date.now() });
   settler.add({
     run: { id: 'r', scheduleId: 's', notifierId: null, firstClaimedAt: 0, isLimited: false },
     onSettled: () => undefined,
-    outcome: {
-      runId: randomUUID(),
-      instanceId: randomUUID(),
-      attempt: 1,
-      outcome: 'rejected',
-      startedAt: at,
-      finishedAt: at,
-      latenessMs: 0,
-      recovery: false,
-      lookup: null,
-      sent: true,
-      settlement: {
-        status: 'failed',
-        failures: 0,
-        retryAt: null,
-        executionId: null,
-        statusCode: 400,
-        body: null,
-        error: null,
-        doubt: null,
-        leaseSeconds: null,
-      },
-    },
+    outcome: { ...success, outcome: 'rejected', settlement: { ...success.settlement, status: 'failed' } },
   });
   await settler.start();
   const flushes = { begun: 0, ended: 0 };

@@ -3,10 +3,8 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { isDataRefused } from '../../src/postgres/errors.ts';
-import { FAR, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { eachTest, FAR, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { endedRunsOf, leaveRuns, runsOf } from '../support/pending-runs.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { until } from '../support/until.ts';
 import { targetAt } from '../support/targets.ts';
@@ -15,23 +13,22 @@ import { targetAt } from '../support/targets.ts';
 const LONG_MS = 60_000;
 const MOST = 2_147_483_647;
 
-let store: Store;
-let instance: TestInstance;
-let dead: string;
+const store = eachTest(() => storeOfTest(FAR));
 /** Answers 503 at /bad, nothing at /cut, 200 elsewhere. */
-let receiver: Receiver;
-
-beforeEach(async () => {
-  store = await storeOfTest(FAR);
-  receiver = await receiverOfTest(({ path }, response) => {
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     if (path === '/cut') {
       response.destroy();
       return;
     }
     response.statusCode = path === '/bad' ? 503 : 200;
     response.end('{}');
-  });
-  instance = await instanceOfTest(store);
+  }),
+);
+const instance = eachTest(() => instanceOfTest(store));
+let dead: string;
+
+beforeEach(async () => {
   dead = await deadInstance(store);
 });
 

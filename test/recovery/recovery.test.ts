@@ -3,35 +3,29 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
 import { STATEMENT_LIMIT_MS } from '../../src/postgres/database.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { declareDeadIfSilent, registerUnlessObserving } from '../../src/store/instances/instances.ts';
-import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
-import { createHttpTarget } from '../../src/targets/http.ts';
-import { createTargetRegistry } from '../../src/targets/target.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../support/of-test.ts';
 import { passingClock, passingDatabaseClock } from '../support/clocks.ts';
-import { runIdAt } from '../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
+import { runIdAt, claimRuns } from '../support/pending-runs.ts';
+import { createInstance } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { targetAt } from '../support/targets.ts';
+import { startsFindNoRow } from '../support/refused.ts';
 
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 let dead: string;
 
 beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
   dead = randomUUID();
   await register(dead);
   await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${dead}`);
@@ -434,15 +428,8 @@ describe('at most once', () => {
   it('a claim that was lost meanwhile is not sent', async () => {
     await lostRuns({ delivery: 'atMostOnce' });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
-    // As if somebody else had claimed it since: the start finds no row.
-    await store.rows(sql`CREATE FUNCTION found_nothing() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN
-        IF NEW.handoff_started_at IS NOT NULL AND NEW.status = 'pending' THEN RETURN NULL; END IF;
-        RETURN NEW;
-      END $$`);
-    await store.rows(
-      sql`CREATE TRIGGER refuse BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION found_nothing()`,
-    );
+    // As if somebody else had claimed it since.
+    await startsFindNoRow(store);
     await instance.start();
     await until(async () => ((await run()).attempts >= 2 ? true : null));
     expect(receiver.arrivals).toHaveLength(0);
@@ -577,17 +564,7 @@ describe('a claim that has waited', () => {
       (await runs()).filter((row) => row.claimed_by !== null).length === 2 ? true : null,
     );
     await until(() => (owed.length === 1 ? true : null));
-    const targets = createTargetRegistry([
-      createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 1 }),
-    ]);
-    const deps = {
-      database: store.database,
-      targets,
-      events: createEventBus(),
-      retentionDays: 30,
-      wake: instance.pipeline.wake,
-    };
-    await deleteSchedule(deps, { id: 'lost', by: null, scope: null }, () => undefined);
+    await instance.remove('lost');
     pass(1_100);
     owed[0]?.();
     await until(() => (narrow.pipeline.dispatcher.claimed() === 0 ? true : null));
@@ -608,16 +585,7 @@ describe('an instance whose lease is not valid', () => {
     const now = instance.lease.moment();
     instance.lease.renew({ monotonic: now.monotonic - 7_200_000, wall: now.wall - 7_200_000 });
     await instance.start();
-    const claimed = await store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 2,
-        freeByLane: new Map(),
-        freePerLane: 2,
-        targetTypes: ['http'],
-      }),
-    );
-    dispatcher.accept(claimed);
+    dispatcher.accept(await claimRuns(store, instance.id, 2));
     await until(() => (instance.events.some((event) => event.type === 'tickFinished') ? true : null));
     expect((await runs()).filter((row) => row.claimed_by !== null)).toHaveLength(2);
     expect(receiver.arrivals).toHaveLength(0);

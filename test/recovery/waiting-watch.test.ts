@@ -11,23 +11,20 @@ import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
 import { claimIfReady } from '../../src/store/runs/claims/claim-if-ready.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { applyAll } from '../support/effects.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { endedRunsOf, lockRuns, runsOf } from '../support/pending-runs.ts';
-import type { Store, TestInstance } from '../support/pipeline.ts';
 import { createPullInstance } from '../support/pulling.ts';
 import { until } from '../support/until.ts';
 
 const HOUR = { expiresAfterSeconds: 3600 };
 
-let store: Store;
-let instance: TestInstance;
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 let bus: EventBus;
 let events: FirelockEvent[];
 
-beforeEach(async () => {
-  store = await storeOfTest();
+beforeEach(() => {
   events = [];
-  instance = await instanceOfTest(store);
   bus = createEventBus();
   bus.subscribe((event) => void events.push(event));
 });
@@ -211,17 +208,16 @@ it('a follower, and a run that is opened again, have all of their time; a backfi
   await passTime();
   await look();
   await applyAll(store);
-  const deps = {
-    database: store.database,
-    events: createEventBus(),
-    wake: instance.pipeline.wake,
-    targets: instance.targets,
-    scope: null,
-  };
-  for (const one of [id, once.id]) expect(await retryRun(deps, one)).toMatchObject({ kind: 'done' });
+  for (const one of [id, once.id]) expect(await retryRun(instance.deps, one)).toMatchObject({ kind: 'done' });
   await instance.put('daily', { url: 'http://127.0.0.1:1', cron: '0 0 * * *', ...HOUR });
   const at = Date.now();
-  await backfill(deps, { scheduleId: 'daily', from: at - 86_400_000, to: at - 1_000, limit: 10, as: 'now' });
+  await backfill(instance.deps, {
+    scheduleId: 'daily',
+    from: at - 86_400_000,
+    to: at - 1_000,
+    limit: 10,
+    as: 'now',
+  });
   const left = await store.rows<{ trigger: string; seconds: number }>(
     sql`SELECT trigger, round(extract(epoch FROM begin_by - clock_timestamp()) / 60)::int AS minutes FROM runs ORDER BY trigger`,
   );

@@ -11,9 +11,8 @@ import { listZonedSchedules, moveCursorsIfUnplanned } from '../../src/store/sche
 import type { Database } from '../../src/postgres/database.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { putDates } from '../support/named.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { type Store, type TestInstance, definitionOf } from '../support/pipeline.ts';
-import type { Receiver } from '../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { definitionOf } from '../support/pipeline.ts';
 import { until } from '../support/until.ts';
 
 const OLDER = '2025c';
@@ -23,14 +22,11 @@ const HOUR = 3_600_000;
 /** One to judge, one for the only page, one that finds no other. */
 const LOOKED_THROUGH = 3;
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  instance = await instanceOfTest(store);
   await store.rows(sql`UPDATE instances SET zone_data = ${OWN}`);
 });
 

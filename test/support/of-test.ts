@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { onTestFinished } from 'vitest';
+import { beforeEach, onTestFinished } from 'vitest';
 import {
   type InstanceOptions,
   type Store,
@@ -43,4 +43,25 @@ export function sqlOfTest(url: string, connections = 1): postgres.Sql {
   const sql = postgres(url, { max: connections, onnotice: () => undefined });
   onTestFinished(() => sql.end());
   return sql;
+}
+
+/** Made anew before each test, of a file or of a `describe`, in the order in which they stand there: used as if it were there all the time. */
+export function eachTest<T extends object>(make: () => Promise<T> | T): T {
+  let present: T | undefined;
+  beforeEach(async () => {
+    present = await make();
+  });
+  const made = (): T => {
+    if (!present) throw new Error('it is there in a test only');
+    return present;
+  };
+  return new Proxy((() => undefined) as unknown as T, {
+    apply: (_, self, given) =>
+      Reflect.apply<unknown, unknown[], unknown>(made() as (...given: unknown[]) => unknown, self, given),
+    get: (_, name) => Reflect.get(made(), name) as unknown,
+    set: (_, name, value) => Reflect.set(made(), name, value),
+    has: (_, name) => Reflect.has(made(), name),
+    ownKeys: () => Reflect.ownKeys(made()),
+    getOwnPropertyDescriptor: (_, name) => Reflect.getOwnPropertyDescriptor(made(), name),
+  });
 }

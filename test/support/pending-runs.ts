@@ -2,6 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { type Database, STATEMENT_LIMIT_MS } from '../../src/postgres/database.ts';
 import { QueryTimeout } from '../../src/postgres/errors.ts';
+import type { Transaction } from '../../src/postgres/executor.ts';
+import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import type { Store } from './pipeline.ts';
 import { until } from './until.ts';
 
@@ -82,6 +84,32 @@ export async function lockRuns({ url }: Store, scheduleId: string): Promise<() =
     await transaction;
     await client.end();
   };
+}
+
+/** A transaction that has done its work and is not committed yet; answers how to let it be. */
+export async function heldTransaction<T>(
+  database: Database,
+  work: (tx: Transaction) => Promise<T>,
+): Promise<() => Promise<T>> {
+  const worked = Promise.withResolvers<undefined>();
+  const allowed = Promise.withResolvers<undefined>();
+  const committed = database.transaction(async (tx) => {
+    const result = await work(tx);
+    worked.resolve(undefined);
+    await allowed.promise;
+    return result;
+  });
+  await worked.promise;
+  return () => {
+    allowed.resolve(undefined);
+    return committed;
+  };
+}
+
+/** Claims so many of the runs that are ready, as an instance with that much room does. */
+export function claimRuns({ database }: Store, instanceId: string, count: number) {
+  const room = { limit: count, freeByLane: new Map<string, number>(), freePerLane: count };
+  return database.run((db) => claimReadyRuns(db, { instanceId, ...room, targetTypes: ['http'] }));
 }
 
 interface LostAnswer {

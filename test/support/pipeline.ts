@@ -23,7 +23,7 @@ import { type Pauser, createPauser } from '../../src/operations/schedules/pauser
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { type DatabaseClock, createDatabaseClock, systemClock } from '../../src/runtime/clock.ts';
 import { type ConfirmedCommits, createConfirmedCommits } from '../../src/runtime/confirmed-commits.ts';
-import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { createEventBus, type EventBus } from '../../src/runtime/event-bus.ts';
 import type { Loop } from '../../src/runtime/loop/loop.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { type InstallationWatch, createInstallationWatch } from '../../src/runtime/installation-watch.ts';
@@ -36,6 +36,7 @@ import { createMigratedDatabase } from './postgres/migrated-database.ts';
 import { startPostgresProxy } from './postgres/postgres-proxy.ts';
 import { SECRETS } from './secrets.ts';
 import { targetAt } from './targets.ts';
+import type { Wake } from '../../src/runtime/loop/wake.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
 export interface Store {
@@ -76,6 +77,8 @@ export interface TestInstance {
   pipeline: Pipeline & { pauser: Pauser; resumer: Loop; alertWatch: Loop };
   targets: TargetRegistry;
   events: FirelockEvent[];
+  /** What the API gives operations. */
+  deps: OperationDeps;
   /** What its heartbeats would look for. */
   commits: ConfirmedCommits;
   start(): Promise<void>;
@@ -88,6 +91,17 @@ export interface TestInstance {
   /** Records one-off runs, all or none, as the API does. */
   accept(...asked: AskedRun[]): Promise<{ id: string; created: boolean }[]>;
   remove(id: string): Promise<boolean>;
+}
+
+interface OperationDeps {
+  database: Database;
+  targets: TargetRegistry;
+  events: EventBus;
+  retentionDays: number;
+  scopeShares: ScopeShares;
+  secrets: KeyRing;
+  scope: null;
+  wake: Wake;
 }
 
 export interface InstanceOptions {
@@ -149,7 +163,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     wakeAlerts: () => pipeline.alertWatch.wake(),
     pauseSchedules: (effects) => pipeline.pauser.add(effects),
   });
-  const changeDeps = {
+  const deps: OperationDeps = {
     database,
     targets,
     events: bus,
@@ -159,7 +173,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     scope: null,
     wake: stages.wake,
   };
-  const loopDeps = { ...changeDeps, clock: systemClock, definitions: stages.definitions };
+  const loopDeps = { ...deps, clock: systemClock, definitions: stages.definitions };
   const pipeline = {
     ...stages,
     pauser: createPauser(loopDeps),
@@ -169,7 +183,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
     const decide = () => definitionOf(given);
     return changeSchedules(
-      changeDeps,
+      deps,
       ids.map((one) => ({
         id: one,
         by: null,
@@ -189,6 +203,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     pipeline,
     targets,
     events,
+    deps,
     commits,
     start: async () => {
       const { settler, effects, alertEffects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
@@ -221,12 +236,11 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       return changed.schedule;
     },
     fire: async (scheduleId) => {
-      const { run } = await fireManually(changeDeps, { scheduleId, payload: null, key: null });
+      const { run } = await fireManually(deps, { scheduleId, payload: null, key: null });
       return run;
     },
-    accept: async (...asked) => (await acceptRuns(changeDeps, asked.map(oneOffOf))).runs,
-    remove: (scheduleId) =>
-      deleteSchedule(changeDeps, { id: scheduleId, by: null, scope: null }, () => undefined),
+    accept: async (...asked) => (await acceptRuns(deps, asked.map(oneOffOf))).runs,
+    remove: (scheduleId) => deleteSchedule(deps, { id: scheduleId, by: null, scope: null }, () => undefined),
   };
 }
 

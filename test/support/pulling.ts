@@ -12,6 +12,7 @@ import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
 import { WORK_FOR_PULL } from '../../src/store/queues/queue-workers.ts';
 import { createTargetRegistry } from '../../src/targets/target.ts';
 import { type AskedRun, oneOffOf } from './pipeline.ts';
+import { NO_WAKE } from './working.ts';
 
 /** What of an instance serves pull workers, on a database; with its events. */
 export interface PullInstance {
@@ -61,14 +62,7 @@ export async function createPullInstance(
     claims: () => claims,
     claim: (request = {}) => queues.claim({ ...REQUEST, signal: new AbortController().signal, ...request }),
     accept: async (...asked) => {
-      const nothing = () => undefined;
-      const wake = {
-        effects: nothing,
-        dispatch: nothing,
-        workers: () => queues.announce(),
-        admission: nothing,
-        alerts: nothing,
-      };
+      const wake = { ...NO_WAKE, workers: () => queues.announce() };
       const deps = {
         database: opened,
         events: bus,

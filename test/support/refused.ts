@@ -38,3 +38,16 @@ async function letLanesBeLong(store: Store): Promise<void> {
  * (SQLSTATE 54000). It is a queue's, so that no instance claims the run as it records it.
  */
 const REFUSED_LANE = sql`(SELECT 'pull ' || string_agg(md5(n::text || random()), '') FROM generate_series(1, 400) n)`;
+
+/** The start of a handoff finds no row to write it in, as if somebody else had claimed the run. Answers how to mend that. */
+export async function startsFindNoRow(store: Pick<Store, 'rows'>): Promise<() => Promise<void>> {
+  await store.rows(sql`CREATE FUNCTION find_nothing() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF NEW.handoff_started_at IS NOT NULL AND NEW.status = 'pending' THEN RETURN NULL; END IF;
+      RETURN NEW;
+    END $$`);
+  await store.rows(
+    sql`CREATE TRIGGER find_nothing BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION find_nothing()`,
+  );
+  return async () => void (await store.rows(sql`DROP TRIGGER find_nothing ON runs`));
+}

@@ -1,9 +1,7 @@
 // @module-tag attack
-import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 interface Run {
@@ -14,13 +12,8 @@ interface Run {
   attemptLog: { outcome: string }[];
 }
 
-let database: TestDatabase;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest();
-});
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(receiverOfTest);
 
 /** How runs to these URLs end, in the order of the URLs. */
 async function endsOf(daemon: DaemonHere, urls: string[]): Promise<Run[]> {

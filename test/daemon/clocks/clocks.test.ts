@@ -3,10 +3,8 @@ import { globSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, type Variables, readyDaemon } from '../../support/daemon.ts';
 import {
   endedRuns,
@@ -15,7 +13,6 @@ import {
   pauseAll,
   putEverySecond,
 } from '../../support/fires.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const SCALED = {
@@ -30,16 +27,13 @@ const TWO_SECONDS_OF_FIRES = 2 * SCHEDULES;
 const [LIBRARY] = globSync('/usr/lib/*/faketime/libfaketime.so.1');
 const NO_LIBRARY = 'needs libfaketime (Debian: apt-get install libfaketime)';
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(receiverOfTest);
+const sql = eachTest(() => sqlOfTest(database.url));
 let directory: string;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'firelock-clocks-'));
-  database = await databaseOfTest();
-  receiver = await receiverOfTest();
-  sql = sqlOfTest(database.url);
 });
 
 afterEach(async () => {

@@ -1,16 +1,11 @@
 // @module-tag long
 import postgres from 'postgres';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { databaseOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { eachTest, databaseOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-beforeEach(async () => {
-  database = await databaseOfTest();
-});
-
+const database = eachTest(databaseOfTest);
 const OWN = process.versions['tz'] ?? '';
 /** A Node with older zone data, as far as it says so itself. */
 const OLDER = {

@@ -1,10 +1,8 @@
 // @module-tag long
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon, startDaemon } from '../../support/daemon.ts';
 import {
   endedRuns,
@@ -14,7 +12,6 @@ import {
   putEverySecond,
 } from '../../support/fires.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 interface RunRow {
@@ -28,21 +25,20 @@ interface RunRow {
   coalesced: number;
 }
 
-let database: TestDatabase;
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
+    if (path === '/slow') owed.push(response);
+    else response.end('{}');
+  }),
+);
+const sql = eachTest(() => sqlOfTest(database.url));
 let proxy: PostgresProxy;
-let receiver: Receiver;
-let sql: postgres.Sql;
 /** Answers that the receiver holds back: those to /slow. */
 let owed: ServerResponse[];
 
-beforeEach(async () => {
+beforeEach(() => {
   owed = [];
-  database = await databaseOfTest();
-  receiver = await receiverOfTest(({ path }, response) => {
-    if (path === '/slow') owed.push(response);
-    else response.end('{}');
-  });
-  sql = sqlOfTest(database.url);
 });
 
 afterEach(async () => {

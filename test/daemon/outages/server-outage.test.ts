@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { receiverOfTest } from '../../support/of-test.ts';
+import { eachTest, receiverOfTest } from '../../support/of-test.ts';
 import { ownCluster } from '../../support/postgres/cluster.ts';
 import type { Cluster } from '../../support/postgres/server.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
@@ -13,7 +13,6 @@ import {
   pauseAll,
   putEverySecond,
 } from '../../support/fires.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const SCALED = {
@@ -24,7 +23,7 @@ const SCALED = {
 const SCHEDULES = 10;
 
 let cluster: Cluster;
-let receiver: Receiver;
+const receiver = eachTest(receiverOfTest);
 /** By a superuser, whom no limit stops. */
 let admin: postgres.Sql;
 /** As the daemons come: an ordinary role that owns its database. */
@@ -40,7 +39,6 @@ afterAll(() => cluster.stop());
 beforeEach(async () => {
   url = new URL(await cluster.createDatabase());
   name = url.pathname.slice(1);
-  receiver = await receiverOfTest();
   admin = postgres(url.href, {
     max: 1,
     onnotice: () => undefined,

@@ -1,13 +1,11 @@
 // @module-tag long
 import type { ServerResponse } from 'node:http';
-import postgres from 'postgres';
 import { beforeEach, expect, it } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { type RunRow, endedRuns, summed } from '../../support/fires.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';
-import type { Arrival, Receiver } from '../../support/receiver.ts';
+import type { Arrival } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 /** The defaults, scaled down; four handoffs at once, of which a target that does not answer gets half. */
@@ -20,21 +18,20 @@ const SCALED = {
 const UNDER_WAY = 2;
 const FIRES = 12;
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest((_, response) => {
+    if (holding) owed.push(response);
+    else response.end('{}');
+  }),
+);
+const sql = eachTest(() => sqlOfTest(database.url));
 /** What the receiver owes an answer, while it holds answers back. */
 let owed: ServerResponse[];
 let holding: boolean;
 
-beforeEach(async () => {
+beforeEach(() => {
   [owed, holding] = [[], true];
-  database = await databaseOfTest();
-  receiver = await receiverOfTest((_, response) => {
-    if (holding) owed.push(response);
-    else response.end('{}');
-  });
-  sql = sqlOfTest(database.url);
 });
 
 const start = (): Promise<Daemon> => readyDaemon(database.url, SCALED);

@@ -1,11 +1,8 @@
 // @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
-import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 interface Fire {
@@ -38,15 +35,9 @@ const EVERY_SECOND = '* * * * * *';
 const EVERY_OTHER_SECOND = '*/2 * * * * *';
 const PERIOD_MS: Record<string, number> = { [EVERY_SECOND]: 1000, [EVERY_OTHER_SECOND]: 2000 };
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest();
-  sql = sqlOfTest(database.url);
-});
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(receiverOfTest);
+const sql = eachTest(() => sqlOfTest(database.url));
 
 test('three daemons fire every due moment exactly once while one leaves for another and one restarts', async () => {
   const [first, second, third] = await Promise.all([start(), start(), start()]);

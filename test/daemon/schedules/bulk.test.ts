@@ -1,21 +1,15 @@
 // @module-tag long
-import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { databaseOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, sqlOfTest } from '../../support/of-test.ts';
+import { daemonHere } from '../../support/daemon-here.ts';
 import { readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 
-let database: TestDatabase;
-let sql: postgres.Sql;
-beforeEach(async () => {
-  database = await databaseOfTest();
-  sql = postgres(database.url, { max: 1, onnotice: () => undefined });
-});
-afterEach(() => sql.end({ timeout: 1 }));
+const database = eachTest(databaseOfTest);
+const sql = eachTest(() => sqlOfTest(database.url));
 
 test('after an instance is killed in the middle of a bulk retry, the same call at another one does the rest', async () => {
-  const [first, second] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
+  const [first, second] = await Promise.all([readyDaemon(database.url), daemonHere(database.url)]);
   const items = Array.from({ length: 250 }, (_, n) => ({
     ref: `r${n}`,
     target: { type: 'pull', queue: 'q' },
@@ -33,15 +27,13 @@ test('after an instance is killed in the middle of a bulk retry, the same call a
 
   // It comes back to these runs, which another transaction has locked, and is killed meanwhile.
   const locked = ids.sort().slice(0, 40);
-  const locking = postgres(database.url, { max: 1, onnotice: () => undefined });
-  await locking.begin(async (tx) => {
+  await sqlOfTest(database.url).begin(async (tx) => {
     await tx`SELECT FROM history WHERE id = ANY (${locked}) FOR UPDATE`;
     const cutOff = first.call('POST', '/api/v1/runs/bulk', retry).catch(() => 'cut off');
     await until(async () => ((await count('pending')) === 210 ? true : null));
     first.signal('SIGKILL');
     await cutOff;
   });
-  await locking.end({ timeout: 1 });
   expect([await count('pending'), await count('cancelled')]).toEqual([210, 40]);
 
   const rest = await second.call('POST', '/api/v1/runs/bulk', retry);

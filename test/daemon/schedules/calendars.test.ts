@@ -1,25 +1,18 @@
 // @module-tag long
-import postgres from 'postgres';
-import { beforeEach, expect, it } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { expect, it } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import { daemonHere } from '../../support/daemon-here.ts';
+import { readyDaemon } from '../../support/daemon.ts';
+import type { AnyDaemon } from '../../support/programs.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { until } from '../../support/until.ts';
 
 const USERS = 10_000;
 const DAY = 86_400_000;
 
-let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
-let sql: postgres.Sql;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  sql = sqlOfTest(database.url);
-  receiver = await receiverOfTest();
-});
+const database = eachTest(databaseOfTest);
+const sql = eachTest(() => sqlOfTest(database.url));
+const receiver = eachTest(receiverOfTest);
 
 /** Copies of one schedule, as if each had been written by itself. */
 async function copy(id: string): Promise<void> {
@@ -39,8 +32,9 @@ it(
   'an edit reaches all ten thousand schedules that exclude a calendar, though its instance is killed in the middle; fires go on',
   { tags: [LONG] },
   async () => {
-    const [first, second] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
-    const put = (daemon: Daemon, path: string, body: object) => daemon.call('PUT', `/api/v1/${path}`, body);
+    const [first, second] = await Promise.all([readyDaemon(database.url), daemonHere(database.url)]);
+    const put = (daemon: AnyDaemon, path: string, body: object) =>
+      daemon.call('PUT', `/api/v1/${path}`, body);
     await put(first, 'calendars/holidays', { dates: [] });
     const target = { type: 'http', url: receiver.url };
     const tomorrow = new Date(Date.now() + DAY).toISOString().slice(0, 10);

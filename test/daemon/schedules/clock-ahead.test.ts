@@ -10,10 +10,9 @@ import {
 } from '../../../src/store/instances/instances.ts';
 import { type Api, startApi } from '../../api/api.ts';
 import { firelock } from '../../cli/cli.ts';
-import { instanceOfTest, receiverOfTest } from '../../support/of-test.ts';
+import { eachTest, instanceOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { type WronglyTimed, wronglyTimedStore } from '../../support/postgres/wrong-clock.ts';
 import type { TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 import { createBackstop } from '../../../src/recovery/backstop.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
@@ -25,11 +24,10 @@ const iso = (at: number) => new Date(at).toISOString();
 
 let store: WronglyTimed;
 let instance: TestInstance;
-let receiver: Receiver;
+const receiver = eachTest(receiverOfTest);
 let api: Api;
 beforeEach(async () => {
   store = await wronglyTimedStore();
-  receiver = await receiverOfTest();
   instance = await instanceOfTest(store);
   api = await startApi(store.url);
   onTestFinished(() => api.stop());

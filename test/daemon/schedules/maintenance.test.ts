@@ -1,26 +1,27 @@
 // @module-tag long
 import { expect, it } from 'vitest';
-import { type Daemon, readyDaemon, startDaemon } from '../../support/daemon.ts';
-import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
-import { startReceiver } from '../../support/receiver.ts';
+import { daemonHere } from '../../support/daemon-here.ts';
+import { readyDaemon } from '../../support/daemon.ts';
+import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
+import type { AnyDaemon } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 
-const set = async (daemon: Daemon, body: object) =>
+const set = async (daemon: AnyDaemon, body: object) =>
   expect((await daemon.call('POST', '/api/v1/maintenance', body)).status).toBe(200);
-const warned = (daemon: Daemon, pattern: RegExp) =>
+const warned = (daemon: AnyDaemon, pattern: RegExp) =>
   until(async () => {
     const { status, body } = await daemon.call('GET', '/readyz');
     const { warnings } = body as { warnings: string[] };
     return status === 200 && warnings.some((warning) => pattern.test(warning)) ? true : null;
   });
-const gauge = async (daemon: Daemon) =>
+const gauge = async (daemon: AnyDaemon) =>
   /^firelock_maintenance (\d)$/m.exec(String((await daemon.call('GET', '/metrics')).body))?.[1];
 const items = (body: unknown) => (body as { items: Record<string, unknown>[] }).items;
 
 it('maintenance is in force on every daemon, outlives the one that began it, and ends for all, by itself too', async () => {
-  const database = await createMigratedDatabase();
-  const receiver = await startReceiver();
-  const [asked, other] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
+  const database = await databaseOfTest();
+  const receiver = await receiverOfTest();
+  const [asked, other] = await Promise.all([readyDaemon(database.url), daemonHere(database.url)]);
   const target = { type: 'http', url: receiver.url };
   const put = (id: string, given: object) =>
     other.call('PUT', `/api/v1/schedules/${id}`, { target, ...given });
@@ -34,8 +35,7 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   await other.logged(/^maintenance: .*no run is handed off$/);
   asked.signal('SIGKILL');
   await asked.exited;
-  const again = await startDaemon({ DATABASE_URL: database.url });
-  await again.ready();
+  const again = await daemonHere(database.url);
   await warned(again, /^maintenance since/);
 
   await put('by-hand', { cron: '0 0 1 1 *' });
@@ -76,6 +76,4 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   await until(async () => (await gauge(again)) === '0' || null);
   const ended = () => again.log().filter(({ msg }) => msg.startsWith('no maintenance: ')).length;
   await until(() => ended() === 2 || null);
-  await receiver.close();
-  await database.drop();
 });

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
@@ -12,21 +11,18 @@ import { listDueSchedules, skipDueIfUnmoved } from '../../../src/store/schedules
 import { type Api, startApi } from '../../api/api.ts';
 import { firelock } from '../../cli/cli.ts';
 import { serverPid } from '../../local-postgres/user-process.ts';
-import { sqlOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store } from '../../support/pipeline.ts';
+import { eachTest, sqlOfTest, storeOfTest } from '../../support/of-test.ts';
 import { runCommand, spawnDaemon, startDaemon } from '../../support/daemon.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';
 import { insertRuns } from '../../support/run-rows.ts';
 import { until } from '../../support/until.ts';
 import { LONG } from '../../support/runner/long.ts';
 
-let database: Store;
-let sql: postgres.Sql;
+const database = eachTest(storeOfTest);
+const sql = eachTest(() => sqlOfTest(database.url));
 let api: Api;
 
 beforeEach(async () => {
-  database = await storeOfTest();
-  sql = sqlOfTest(database.url);
   api = await startApi(database.url);
 });
 

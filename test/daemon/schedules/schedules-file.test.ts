@@ -6,17 +6,15 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { databaseOfTest } from '../../support/of-test.ts';
+import { eachTest, databaseOfTest } from '../../support/of-test.ts';
 import { spawnDaemon } from '../../support/daemon.ts';
 import { daemonHere } from '../../support/daemon-here.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { SECRET_KEYS } from '../../support/secrets.ts';
 
-let database: TestDatabase;
+const database = eachTest(databaseOfTest);
 let folder: string;
 let path: string;
 beforeEach(async () => {
-  database = await databaseOfTest();
   folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
   path = join(folder, 'schedules.yaml');
 });

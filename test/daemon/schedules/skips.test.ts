@@ -1,11 +1,8 @@
 // @module-tag long
-import { beforeEach, expect, test } from 'vitest';
-import postgres from 'postgres';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { type RunRow, EVERY_SECOND, endedRuns } from '../../support/fires.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const VARIABLES = {
@@ -17,15 +14,9 @@ const VARIABLES = {
 const OVERLAPS = ['allow', 'skip', 'queue', 'replace'];
 const HOUR = 3_600_000;
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest();
-  sql = sqlOfTest(database.url);
-});
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(receiverOfTest);
+const sql = eachTest(() => sqlOfTest(database.url));
 
 /** Asks one of the daemons to skip the fire of a second to come; answers whether it did. */
 async function skip(daemon: Daemon, id: string, fireAt: number): Promise<boolean> {

@@ -2,12 +2,10 @@
 // @module-tag long
 import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
+import { eachTest, databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { startCollector } from '../../observability/traces/collector.ts';
 import { readyDaemon } from '../../support/daemon.ts';
 import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { SECRET_KEYS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
@@ -18,19 +16,19 @@ const SECRET = `whsec_${secretBytes.toString('base64')}`;
 /** What is no secret, and so must be found wherever one would be: the search works. */
 const CONTROL = 'control-Vq8sZt3xWm5k';
 
-let database: TestDatabase;
-let receiver: Receiver;
-let daemon: DaemonHere;
-let seen: string[];
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest(({ path }, response) => {
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     const [, answer] = path.split('/');
     if (answer === 'hang') return;
     response.writeHead(Number(answer) || 200, { 'content-type': 'application/json' });
     response.end('{"executionId":"e"}');
-  });
+  }),
+);
+let daemon: DaemonHere;
+let seen: string[];
+
+beforeEach(() => {
   seen = [];
 });
 

@@ -1,11 +1,8 @@
 // @module-tag long
-import postgres from 'postgres';
-import { beforeEach, expect, test } from 'vitest';
-import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import { expect, test } from 'vitest';
+import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { firelock } from '../../cli/cli.ts';
 import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { until } from '../../support/until.ts';
 
@@ -14,15 +11,9 @@ const [OLD, NEW] = [keyOf('old', 1), keyOf('new', 2)];
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const FAR = { cron: '0 12 29 2 *', retry: { maxAttempts: 1 } };
 
-let database: TestDatabase;
-let receiver: Receiver;
-let sql: postgres.Sql;
-
-beforeEach(async () => {
-  database = await databaseOfTest();
-  receiver = await receiverOfTest();
-  sql = sqlOfTest(database.url, 2);
-});
+const database = eachTest(databaseOfTest);
+const receiver = eachTest(receiverOfTest);
+const sql = eachTest(() => sqlOfTest(database.url, 2));
 
 const daemonWith = (keys: string) =>
   daemonHere(database.url, { FIRELOCK_SECRET_KEYS: keys, FIRELOCK_TICK_INTERVAL_MS: '50' });

@@ -2,33 +2,32 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { admitUnderLock, LIMIT_ROWS, limitsToAdmit } from '../../../src/store/limits/limits.ts';
 import { findNamed } from '../../../src/store/names/named-rows.ts';
 import { putLimitOf } from '../../support/named.ts';
-import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import { runIdAt } from '../../support/pending-runs.ts';
+import { receiverOfTest, storeOfTest, eachTest } from '../../support/of-test.ts';
+import { runIdAt, heldTransaction } from '../../support/pending-runs.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
-import type { Arrival, Receiver } from '../../support/receiver.ts';
+import { type TestInstance, createInstance } from '../../support/pipeline.ts';
+import type { Arrival } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest((arrival, response) => {
+    open.set(arrival.body.runId, response);
+    most = Math.max(most, open.size);
+  }),
+);
 let instances: [TestInstance, TestInstance];
 let first: TestInstance;
-let receiver: Receiver;
 /** Requests that the receiver has not answered, by run; the most there were at once. */
 let open: Map<string, ServerResponse>;
 let most: number;
 
 beforeEach(async () => {
-  store = await storeOfTest();
   open = new Map();
   most = 0;
-  receiver = await receiverOfTest((arrival, response) => {
-    open.set(arrival.body.runId, response);
-    most = Math.max(most, open.size);
-  });
   instances = [await createInstance(store), await createInstance(store)];
   [first] = instances;
 });
@@ -38,13 +37,7 @@ afterEach(async () => {
   for (const instance of instances) await instance.stop();
 });
 
-const deps = () => ({
-  database: store.database,
-  events: createEventBus(),
-  wake: first.pipeline.wake,
-  scope: null,
-});
-const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
+const limitTo = (maxRunning: number) => putLimitOf(first.deps, maxRunning);
 const state = () => store.database.run((db) => findNamed(db, LIMIT_ROWS, { id: 'l' }));
 const start = () => Promise.all(instances.map((instance) => instance.start()));
 /** So many requests are at the receiver at this moment. */
@@ -151,11 +144,11 @@ describe('runs with a limit', () => {
     });
     expect(await state()).toMatchObject({ running: 2, waiting: 1 });
     const word = { attempt: null, workerId: null, status: 'succeeded', error: null, result: null } as const;
-    await completeRun(deps(), under[0] ?? '', word);
+    await completeRun(first.deps, under[0] ?? '', word);
     const [third = ''] = await isOpen(1);
     expect(ids).toContain(third);
     expect(await state()).toMatchObject({ running: 2, waiting: 0 });
-    await cancelRun(deps(), under[1] ?? '');
+    await cancelRun(first.deps, under[1] ?? '');
     expect(await state()).toMatchObject({ running: 1, waiting: 0 });
   });
 });
@@ -191,21 +184,15 @@ describe('a limit', () => {
 
   it('that another transaction has locked holds up no other', async () => {
     await limitTo(1);
-    await putLimitOf(deps(), 1, 'other');
+    await putLimitOf(first.deps, 1, 'other');
     await start();
-    const released = Promise.withResolvers<undefined>();
-    const locked = Promise.withResolvers<undefined>();
-    const holding = store.database.transaction(async (tx) => {
-      await tx.execute(sql`SELECT FROM limits WHERE id = 'l' FOR UPDATE`);
-      locked.resolve(undefined);
-      await released.promise;
-    });
-    await locked.promise;
+    const letGo = await heldTransaction(store.database, (tx) =>
+      tx.execute(sql`SELECT FROM limits WHERE id = 'l' FOR UPDATE`),
+    );
     await store.rows(sql`INSERT INTO limits VALUES ('a', NULL, 1, 1, now())`);
     const ids = await first.accept({ url: receiver.url, limit: 'other' });
     expect(await isOpen(1)).toEqual([ids[0]?.id]);
-    released.resolve(undefined);
-    await holding;
+    await letGo();
   });
 
   it(
@@ -213,20 +200,14 @@ describe('a limit', () => {
     { tags: [ATTACK] },
     async () => {
       await limitsThatWait(120);
-      await putLimitOf(deps(), 1, 'zz');
-      const released = Promise.withResolvers<undefined>();
-      const locked = Promise.withResolvers<undefined>();
-      const holding = store.database.transaction(async (tx) => {
-        await tx.execute(sql`SELECT FROM limits WHERE id < 'z' FOR UPDATE`);
-        locked.resolve(undefined);
-        await released.promise;
-      });
-      await locked.promise;
+      await putLimitOf(first.deps, 1, 'zz');
+      const letGo = await heldTransaction(store.database, (tx) =>
+        tx.execute(sql`SELECT FROM limits WHERE id < 'z' FOR UPDATE`),
+      );
       const [run] = await first.accept({ url: receiver.url, limit: 'zz' });
       await start();
       expect(await isOpen(1)).toEqual([run?.id]);
-      released.resolve(undefined);
-      await holding;
+      await letGo();
     },
   );
 
@@ -267,7 +248,7 @@ it('a run that is opened again waits for a place like any other', async () => {
   expect(await ended(failed?.id ?? '')).toBe('failed');
   const [other] = await first.accept({ url: receiver.url, limit: 'l' });
   await isOpen(1);
-  expect(await retryRun(deps(), failed?.id ?? '')).toMatchObject({ kind: 'done' });
+  expect(await retryRun(first.deps, failed?.id ?? '')).toMatchObject({ kind: 'done' });
   expect(await state()).toMatchObject({ running: 1, waiting: 1 });
   answer(other?.id ?? '');
   expect(await until(() => (open.has(failed?.id ?? '') ? true : null))).toBe(true);

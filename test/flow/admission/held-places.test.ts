@@ -3,47 +3,38 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { cancelRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { startMaintenance, stopMaintenance } from '../../../src/operations/maintenance-changes.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { LIMIT_ROWS } from '../../../src/store/limits/limits.ts';
 import { findNamed } from '../../../src/store/names/named-rows.ts';
 import { readInstallation } from '../../../src/store/instances/installation-row.ts';
 import { putLimitOf } from '../../support/named.ts';
-import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import { receiverOfTest, storeOfTest, eachTest, instanceOfTest } from '../../support/of-test.ts';
+import type { TestInstance } from '../../support/pipeline.ts';
 import { createPullInstance } from '../../support/pulling.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let receiver: Receiver;
-let instances: TestInstance[];
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ body }, response) => {
+    open.set(body.runId, response);
+    most = Math.max(most, open.size);
+  }),
+);
+// Of two places one waits for a slot.
+const narrow = eachTest(() => instanceOfTest(store, { concurrency: 1, concurrencyPerLane: 1 }));
+const wide = eachTest(() => instanceOfTest(store));
 /** Requests that the receiver has not answered, by run; the most there were at once. */
 let open: Map<string, ServerResponse>;
 let most: number;
 
-beforeEach(async () => {
-  store = await storeOfTest();
+beforeEach(() => {
   open = new Map();
   most = 0;
-  receiver = await receiverOfTest(({ body }, response) => {
-    open.set(body.runId, response);
-    most = Math.max(most, open.size);
-  });
-  // Of two places one waits for a slot.
-  const options = { concurrency: 1, concurrencyPerLane: 1 };
-  instances = [await createInstance(store, options), await createInstance(store)];
 });
-afterEach(async () => {
+afterEach(() => {
   for (const response of open.values()) response.end('{}');
-  for (const instance of instances) await instance.stop();
 });
 
-const deps = () => {
-  const [instance] = instances;
-  if (!instance) throw new Error('there is no instance');
-  return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake, scope: null };
-};
-const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
+const limitTo = (maxRunning: number) => putLimitOf(narrow.deps, maxRunning);
 const state = () => store.database.run((db) => findNamed(db, LIMIT_ROWS, { id: 'l' }));
 const hold = async () => {
   await startMaintenance(store.database, { mode: 'holds', until: null, reason: null });
@@ -55,7 +46,7 @@ const goOn = async () => {
 };
 const tell = async () => {
   const found = await store.database.run(readInstallation);
-  for (const { installation } of instances) installation.learn(found);
+  for (const { installation } of [narrow, wide]) installation.learn(found);
 };
 const accept = async (instance: TestInstance, priority: 'high' | 'normal' = 'normal') => {
   const [run] = await instance.accept({ url: receiver.url, limit: 'l', priority });
@@ -83,7 +74,7 @@ function answer(runId: string): void {
 }
 
 it('a place that maintenance holds back with its run is neither lost nor leaked, and urgent runs go first afterwards', async () => {
-  const [one, other] = instances as [TestInstance, TestInstance];
+  const [one, other] = [narrow, wide];
   await limitTo(2);
   // Recorded before the instance looks for work: it finds both. Of one millisecond, either may be the first.
   const both = [await accept(one), await accept(one)];
@@ -100,8 +91,8 @@ it('a place that maintenance holds back with its run is neither lost nor leaked,
   await until(async () => ((await state())?.running === 0 ? true : null));
   const urgent = await accept(other, 'high');
   // The place of what ended, and that of what is cancelled, are free; none is given meanwhile.
-  await cancelRun(deps(), second);
-  for (const instance of instances) await passes(instance, 2);
+  await cancelRun(one.deps, second);
+  for (const instance of [one, other]) await passes(instance, 2);
   expect(await places()).toEqual([]);
   expect(await state()).toMatchObject({ running: 0, waiting: 2 });
   expect(receiver.arrivals).toHaveLength(1);
@@ -122,7 +113,7 @@ it('a place that maintenance holds back with its run is neither lost nor leaked,
 });
 
 it('a worker that asks during a hold gets no run, and its queue keeps no place from other runs', async () => {
-  const [one] = instances as [TestInstance, TestInstance];
+  const one = narrow;
   const pulling = await createPullInstance(store.url);
   await limitTo(1);
   await hold();

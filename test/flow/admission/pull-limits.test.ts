@@ -2,26 +2,20 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { putLimitOf } from '../../support/named.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { type PullInstance, createPullInstance } from '../../support/pulling.ts';
-import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() => receiverOfTest((_, response) => void open.push(response)));
+const instance = eachTest(() => instanceOfTest(store, { wakeWorkers: () => pulling.queues.announce() }));
 let pulling: PullInstance;
-let instance: TestInstance;
-let receiver: Receiver;
 let open: ServerResponse[];
 
 beforeEach(async () => {
-  store = await storeOfTest();
   open = [];
-  receiver = await receiverOfTest((_, response) => void open.push(response));
   pulling = await createPullInstance(store.url);
-  instance = await instanceOfTest(store, { wakeWorkers: () => pulling.queues.announce() });
   await instance.start();
 });
 
@@ -30,15 +24,9 @@ afterEach(async () => {
   await pulling.stop();
 });
 
-const deps = () => ({
-  database: store.database,
-  events: createEventBus(),
-  wake: instance.pipeline.wake,
-  scope: null,
-});
-const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
+const limitTo = (maxRunning: number) => putLimitOf(instance.deps, maxRunning);
 const complete = (id: string) =>
-  completeRun(deps(), id, {
+  completeRun(instance.deps, id, {
     ...{ attempt: null, workerId: 'a worker', status: 'succeeded', error: null, result: null },
   });
 const claim = async (waitSeconds = 0) =>

@@ -1,24 +1,17 @@
 // @module-tag attack
 // @module-tag long
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { claimPullRuns } from '../../../src/store/queues/pull-claims.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-  receiver = await receiverOfTest();
-});
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
+const receiver = eachTest(receiverOfTest);
 
 const put = (id: string, more: Partial<Definition> = {}) =>
   instance.put(id, { url: `${receiver.url}/${id}`, ...more });

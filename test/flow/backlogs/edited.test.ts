@@ -1,22 +1,16 @@
 // @module-tag attack
 // @module-tag long
 import { sql } from 'drizzle-orm';
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { lockNextBacklogs } from '../../../src/store/backlogs/backlog-rows.ts';
-import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { notingAll } from '../../support/postgres/noting.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-});
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
 const put = (more: Partial<Definition>, id = 'one') =>
   instance.put(id, { url: '', target: { type: 'pull', queue: 'q' }, ...more });

@@ -1,21 +1,16 @@
 // @module-tag attack
 // @module-tag long
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Overlap } from '../../../src/core/schedules/schedule.ts';
 import { writeOverlapEffects } from '../../../src/store/effects/insert-effects.ts';
-import { FAR, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, FAR, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import { createInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-
-beforeEach(async () => {
-  store = await storeOfTest(FAR);
-  instance = await instanceOfTest(store);
-});
+const store = eachTest(() => storeOfTest(FAR));
+const instance = eachTest(() => instanceOfTest(store));
 
 /** Its runs stay where they are recorded: no worker asks for them. */
 const put = (overlap: Overlap, more: object = {}) =>

@@ -1,16 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Priority } from '../../../src/core/schedules/schedule.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
-import type { Store } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-});
+const store = eachTest(storeOfTest);
 
 it('targets that take requests and never answer leave slots for the others', async () => {
   const instance = await instanceOfTest(store, { concurrency: 256, concurrencyPerLane: 64 });

@@ -1,30 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type AttemptSettlement, isPlainSuccess } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import type { ClaimedRun } from '../../../src/store/runs/claims/claimed-run.ts';
-import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import { leaveRuns } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { claimRuns, heldTransaction, leaveRuns } from '../../support/pending-runs.ts';
+import { createInstance } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 4 }));
 
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 4 });
-});
-
-/** Runs of a schedule that no instance has claimed, one per name, as another instance without room leaves them. */
-async function unclaimedRuns(scheduleId: string, count: number, lateBySeconds = 1): Promise<void> {
-  await leaveRuns(store, scheduleId, { count, lateBySeconds });
-}
+const unclaimedRuns = (scheduleId: string, count: number, lateBySeconds = 1) =>
+  leaveRuns(store, scheduleId, { count, lateBySeconds });
 
 interface RunRow {
   id: string;
@@ -79,15 +71,7 @@ describe('dispatch', () => {
     await instance.put('high', { url: receiver.url, priority: 'high' });
     await instance.put('normal', { url: receiver.url });
     for (const id of ['low', 'normal', 'high']) await unclaimedRuns(id, 3, id === 'low' ? 100 : 1);
-    const claimed = await store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 5,
-        freeByLane: new Map(),
-        freePerLane: 100,
-        targetTypes: ['http'],
-      }),
-    );
+    const claimed = await claimRuns(store, instance.id, 5);
     expect(claimed.map((run) => run.scheduleId).sort()).toEqual(['high', 'high', 'high', 'normal', 'normal']);
     const [oldest] = (await runs()).filter((run) => run.schedule_id === 'normal').slice(-1);
     expect(claimed.map((run) => run.id)).toContain(oldest?.id);
@@ -229,15 +213,10 @@ describe('dispatch', () => {
     await unclaimedRuns('hanging', 30);
     await instance.start();
     await hanging.arrived(4);
-    let release: () => void = () => undefined;
-    const holds = Promise.withResolvers<undefined>();
-    const locked = store.database.transaction(async (tx) => {
-      await tx.execute(sql`LOCK TABLE schedule_versions`);
-      holds.resolve(undefined);
-      await new Promise<void>((resolve) => (release = resolve));
-    });
-    // Else its own wait for the lock would be taken for that of the pass.
-    await holds.promise;
+    // Once it is held: else its own wait for the lock would be taken for that of the pass.
+    const release = await heldTransaction(store.database, (tx) =>
+      tx.execute(sql`LOCK TABLE schedule_versions`),
+    );
     const waiting = () =>
       store.rows(sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'schedule_versions'::regclass`);
     await unclaimedRuns('unread', 1);
@@ -249,8 +228,7 @@ describe('dispatch', () => {
       async () => (await runs()).filter(({ claimed_by }) => claimed_by !== null).length <= 5 || null,
     );
     expect(await waiting()).toHaveLength(1);
-    release();
-    await Promise.all([locked, stopped]);
+    await Promise.all([release(), stopped]);
     expect((await runs()).map(({ claimed_by }) => claimed_by)).toEqual(Array(31).fill(null));
     expect(hanging.arrivals).toHaveLength(4);
   });
@@ -260,15 +238,7 @@ describe('dispatch', () => {
     const receiver = await receiverOfTest();
     await instance.put('late', { url: receiver.url });
     await unclaimedRuns('late', 1);
-    const request = {
-      limit: 1,
-      freeByLane: new Map<string, number>(),
-      freePerLane: 1,
-      targetTypes: ['http'],
-    };
-    const claimed = await store.database.run((db) =>
-      claimReadyRuns(db, { instanceId: instance.id, ...request }),
-    );
+    const claimed = await claimRuns(store, instance.id, 1);
     expect(claimed.map(({ lane }) => instance.pipeline.dispatcher.reserve(lane))).toEqual([true]);
     return claimed;
   }
@@ -415,31 +385,12 @@ describe('settling', () => {
     const receiver = await receiverOfTest();
     await instance.put('guarded', { url: receiver.url });
     await unclaimedRuns('guarded', 1);
-    const [run] = await store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 1,
-        freeByLane: new Map(),
-        freePerLane: 1,
-        targetTypes: ['http'],
-      }),
-    );
+    const [run] = await claimRuns(store, instance.id, 1);
     if (!run) throw new Error('nothing was claimed');
-    const times = {
-      startedAt: Date.now(),
-      finishedAt: Date.now(),
-      latenessMs: 0,
-      recovery: false,
-      lookup: null,
-      sent: true,
-    };
-    return {
-      runId: run.id,
-      scheduledFor: run.scheduledFor,
-      instanceId: instance.id,
-      attempt: run.attempt,
-      ...times,
-    };
+    const times = { startedAt: Date.now(), finishedAt: Date.now(), latenessMs: 0 };
+    const { id: runId, scheduledFor, attempt } = run;
+    const claim = { runId, scheduledFor, instanceId: instance.id, attempt };
+    return { ...claim, ...times, recovery: false, lookup: null, sent: true };
   }
   /** As the settler does: what its first statement leaves takes a transaction. */
   const settle = async (outcome: AttemptSettlement, repeated = false) => {

@@ -2,30 +2,28 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { startMaintenance } from '../../../src/operations/maintenance-changes.ts';
 import { cancelRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { readInstallation } from '../../../src/store/instances/installation-row.ts';
 import { leaveMessages } from '../../support/notifiers.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import type { TestInstance } from '../../support/pipeline.ts';
 import { deadInstance, startRecovery } from '../../support/recovering.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
+    if (path === HANGS) return;
+    response.writeHead((answers.length > 1 ? answers.shift() : answers[0]) ?? 200).end('{}');
+  }),
+);
 /** Answers to calls of this path are not given. */
 const HANGS = '/hangs';
 /** How it answers other calls; the last answer goes on. */
 let answers: number[];
 
-beforeEach(async () => {
-  store = await storeOfTest();
+beforeEach(() => {
   answers = [200];
-  receiver = await receiverOfTest(({ path }, response) => {
-    if (path === HANGS) return;
-    response.writeHead((answers.length > 1 ? answers.shift() : answers[0]) ?? 200).end('{}');
-  });
 });
 
 interface Row {
@@ -115,15 +113,9 @@ describe('a message of a notifier is delivered', () => {
     answers = [400, 200];
     const [id = ''] = await leaveMessages(store, { url: receiver.url });
     const instance = await instanceOfTest(store);
-    const deps = {
-      database: store.database,
-      events: createEventBus(),
-      wake: instance.pipeline.wake,
-      scope: null,
-    };
     await instance.start();
     await allAre('failed');
-    const retried = await retryRun(deps, id);
+    const retried = await retryRun(instance.deps, id);
     expect(retried).toMatchObject({
       run: { trigger: 'notify', notifierId: 'oncall', scheduleId: null, payload: '{"text":"it broke"}' },
     });
@@ -133,7 +125,9 @@ describe('a message of a notifier is delivered', () => {
     );
     await instance.stop();
     const [other = ''] = await leaveMessages(store, { url: receiver.url, status: 'waiting' });
-    expect(await cancelRun(deps, other)).toMatchObject({ run: { status: 'cancelled', reason: 'request' } });
+    expect(await cancelRun(instance.deps, other)).toMatchObject({
+      run: { status: 'cancelled', reason: 'request' },
+    });
   });
 });
 

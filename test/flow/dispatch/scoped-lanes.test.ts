@@ -1,31 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseScopeShares } from '../../../src/core/access/scope.ts';
 import { backfill } from '../../../src/operations/runs/backfill.ts';
 import { retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { namersOf } from '../../../src/store/names/named-rows.ts';
-import { storeOfTest } from '../../support/of-test.ts';
+import { storeOfTest, eachTest, instanceOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { until } from '../../support/until.ts';
 
 const [SHARES] = parseScopeShares('billing.,ops.');
-let store: Store;
-let receiver: Receiver;
-let instance: TestInstance;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await startReceiver();
-  instance = await createInstance(store, { scopeShares: SHARES, concurrency: 32 });
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-});
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const instance = eachTest(() => instanceOfTest(store, { scopeShares: SHARES, concurrency: 32 }));
 
 /** The scope at the end of the lane of each run, by trigger; of one-off runs by their key. */
 async function scopes(): Promise<Record<string, string>> {
@@ -48,10 +35,8 @@ it('each run of a schedule has the lane of its scope, whoever asked for it; a on
   await instance.start();
   await receiver.arrived(2);
   const { id } = await instance.fire('billing.day');
-  const { pipeline, targets } = instance;
-  const deps = { database: store.database, wake: pipeline.wake, targets, scope: null, scopeShares: SHARES };
   const to = Date.now() - 3_600_000;
-  await backfill(deps, { scheduleId: 'billing.day', from: to - 7_200_000, to, limit: 1, as: 'now' });
+  await backfill(instance.deps, { scheduleId: 'billing.day', from: to - 7_200_000, to, limit: 1, as: 'now' });
   await instance.accept({ url, key: 'ops.one' }, { url, key: 'nobody' }, { queue: 'q', key: 'ops.pulled' });
   expect(await scopes()).toEqual({
     ...{ schedule: '@billing.', after: '@billing.', manual: '@billing.', backfill: '@billing.' },
@@ -59,7 +44,7 @@ it('each run of a schedule has the lane of its scope, whoever asked for it; a on
   });
   await until(async () => (await store.rows(sql`SELECT FROM history WHERE id = ${id}`)).length > 0 || null);
   await store.rows(sql`UPDATE history SET status = 'failed', lane = 'http http://before' WHERE id = ${id}`);
-  await retryRun({ ...deps, events: { emit: () => undefined, subscribe: () => () => undefined } }, id);
+  await retryRun(instance.deps, id);
   expect(await scopes()).toMatchObject({ manual: '@billing.' });
 });
 

@@ -10,29 +10,26 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Effect } from '../../../src/store/effects/effect-rows.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
 import { createTargetRegistry } from '../../../src/targets/target.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../../support/of-test.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { until } from '../../support/until.ts';
 import { targetAt } from '../../support/targets.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-/** Takes requests and never answers. */
-let silent: Receiver;
-let cancelled: Extract<FirelockEvent, { type: 'targetCancelled' }>[];
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-  receiver = await receiverOfTest(({ path }, response) => {
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/refused') ? 409 : 202;
     response.end();
-  });
-  silent = await receiverOfTest(() => undefined);
+  }),
+);
+/** Takes requests and never answers. */
+const silent = eachTest(() => receiverOfTest(() => undefined));
+let cancelled: Extract<FirelockEvent, { type: 'targetCancelled' }>[];
+
+beforeEach(() => {
   cancelled = [];
 });
 

@@ -1,41 +1,30 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Run } from '../../../src/core/runs/run.ts';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { acceptRuns } from '../../../src/operations/runs/submit-one-off-runs.ts';
 import { retryRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { effectsForOverlooked, FIRST_EDGE } from '../../../src/store/effects/insert-effects.ts';
 import type { Transaction } from '../../../src/postgres/executor.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
-import {
-  type AskedRun,
-  type Store,
-  type TestInstance,
-  createInstance,
-  oneOffOf,
-} from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { type AskedRun, createInstance, oneOffOf } from '../../support/pipeline.ts';
+import { plainSuccess } from '../../support/claims.ts';
 import { LONG } from '../../support/runner/long.ts';
-import { SECRETS } from '../../support/secrets.ts';
+import { heldTransaction } from '../../support/pending-runs.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-  receiver = await receiverOfTest(({ path }, response) => {
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/fails') ? 400 : 200;
     response.end('{"executionId":"e-1"}');
-  });
-});
+  }),
+);
 
 const run = async (id: string): Promise<Run> => {
   const found = await store.database.run((db) => findRun(db, id, null));
@@ -70,29 +59,15 @@ async function outcomeOf(
   );
   const { attempts } = await run(id);
   const at = Date.now();
-  return {
-    runId: id,
-    instanceId: instance.id,
-    attempt: attempts,
-    outcome: status === 'succeeded' ? 'accepted' : 'rejected',
-    startedAt: at,
-    finishedAt: at,
-    latenessMs: null,
-    recovery: false,
-    lookup: null,
-    sent: true,
-    settlement: {
-      status,
-      failures: 0,
-      leaseSeconds: null,
-      retryAt: null,
-      executionId: null,
-      statusCode: status === 'succeeded' ? 200 : 400,
-      body: '',
-      error: null,
-      doubt: null,
-    },
+  const success = plainSuccess({ runId: id, instanceId: instance.id, at });
+  const settlement = {
+    ...success.settlement,
+    status,
+    statusCode: status === 'succeeded' ? 200 : 400,
+    body: '',
   };
+  const outcome = status === 'succeeded' ? 'accepted' : 'rejected';
+  return { ...success, attempt: attempts, outcome, latenessMs: null, settlement };
 }
 const settle = (tx: Transaction, outcome: AttemptSettlement) => settleLockedRuns(tx, [outcome], 'wait');
 /** It ends; what is to follow waits. */
@@ -105,27 +80,6 @@ const end = async (id: string, status: 'succeeded' | 'failed' = 'succeeded') => 
   await endOnly(id, status);
   await applyAll(store);
 };
-const actionDeps = () => ({
-  database: store.database,
-  events: createEventBus(),
-  wake: instance.pipeline.wake,
-  scope: null,
-});
-
-/** A transaction whose work is done and whose commit waits to be allowed. */
-function uncommitted<T>(work: (tx: Transaction) => Promise<T>) {
-  let allow = (): void => undefined;
-  let worked = (): void => undefined;
-  const allowed = new Promise<void>((resolve) => (allow = resolve));
-  const done = new Promise<void>((resolve) => (worked = resolve));
-  const committed = store.database.transaction(async (tx) => {
-    const result = await work(tx);
-    worked();
-    await allowed;
-    return result;
-  });
-  return { done, commit: () => (allow(), committed) };
-}
 
 /** Until a statement waits for a row that another transaction has locked. */
 const somebodyWaits = () =>
@@ -216,17 +170,14 @@ describe('the last dependencies of a run', () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
     const [endOfA, endOfB] = [await outcomeOf(a), await outcomeOf(b)];
     // Neither sees the other, or its dependent, as anything but open. One after the other, so that the effect of `a` comes first.
-    const ofA = uncommitted((tx) => settle(tx, endOfA));
-    await ofA.done;
-    const ofB = uncommitted((tx) => settle(tx, endOfB));
-    await ofB.done;
-    for (const { commit } of [ofA, ofB]) await commit();
+    const commitA = await heldTransaction(store.database, (tx) => settle(tx, endOfA));
+    const commitB = await heldTransaction(store.database, (tx) => settle(tx, endOfB));
+    for (const commit of [commitA, commitB]) await commit();
 
-    const first = uncommitted((tx) => applyNext(tx, 1));
-    await first.done;
+    const commitFirst = await heldTransaction(store.database, (tx) => applyNext(tx, 1));
     const meanwhile = await store.database.transaction((tx) => applyNext(tx));
     expect(meanwhile).toMatchObject({ done: [], toClaim: 0, unfinished: [{ runId: b }] });
-    expect(await first.commit()).toMatchObject({ toClaim: 0, done: [{ runId: a }] });
+    expect(await commitFirst()).toMatchObject({ toClaim: 0, done: [{ runId: a }] });
     expect(await statusOf(join)).toBe('waiting');
     expect(await store.database.transaction((tx) => applyNext(tx))).toMatchObject({ toClaim: 1 });
     expect(await statusOf(join)).toBe('pending');
@@ -247,7 +198,7 @@ describe('the last dependencies of a run', () => {
       asks('join', { dependsOn: ['a', 'b'], onDependencyFailure: 'run' }),
     );
     await end(a, 'failed');
-    expect(await retryRun(actionDeps(), a)).toMatchObject({ kind: 'done' });
+    expect(await retryRun(instance.deps, a)).toMatchObject({ kind: 'done' });
     await end(a);
     expect(await statusOf(a)).toBe('succeeded');
     expect(await statusOf(join)).toBe('waiting');
@@ -259,26 +210,15 @@ describe('the last dependencies of a run', () => {
 
 describe('a run that gets a dependent while it ends', () => {
   const depends = (database: Database, on: string) =>
-    acceptRuns(
-      {
-        database,
-        events: createEventBus(),
-        targets: instance.targets,
-        secrets: SECRETS,
-        wake: instance.pipeline.wake,
-        scope: null,
-      },
-      [oneOffOf({ url: receiver.url, dependsOn: [on] })],
-    );
+    acceptRuns({ ...instance.deps, database }, [oneOffOf({ url: receiver.url, dependsOn: [on] })]);
 
   it('makes the dependent wait for the end, and find it', async () => {
     const [a] = await accepted(asks('a'));
     const endOfA = await outcomeOf(a);
-    const ending = uncommitted((tx) => settle(tx, endOfA));
-    await ending.done;
+    const commitEnd = await heldTransaction(store.database, (tx) => settle(tx, endOfA));
     const dependent = depends(store.database, a);
     await somebodyWaits();
-    await ending.commit();
+    await commitEnd();
     expect(await statusOf((await dependent).runs[0]?.id ?? '')).toBe('pending');
   });
 
@@ -287,14 +227,13 @@ describe('a run that gets a dependent while it ends', () => {
     await instance.pipeline.settler.start();
     await instance.pipeline.effects.start();
     const outcome = await outcomeOf(a);
-    let allow = (): void => undefined;
-    const allowed = new Promise<void>((resolve) => (allow = resolve));
+    const allowed = Promise.withResolvers<undefined>();
     const holding: Database = {
       ...store.database,
       transaction: (work, limitMs) =>
         store.database.transaction(async (tx) => {
           const result = await work(tx);
-          await allowed;
+          await allowed.promise;
           return result;
         }, limitMs),
     };
@@ -311,7 +250,7 @@ describe('a run that gets a dependent while it ends', () => {
       });
     });
     await somebodyWaits();
-    allow();
+    allowed.resolve(undefined);
     const dependent = (await recorded).runs[0]?.id ?? '';
     await settled;
     expect(await statusOf(a)).toBe('succeeded');
@@ -464,7 +403,7 @@ describe('a dependency that is opened again', () => {
   it('holds up dependents recorded since, whatever was left to be done after its first end', async () => {
     const [failed] = await accepted(asks('failed'), asks('first', { dependsOn: ['failed'] }));
     await endOnly(failed, 'failed');
-    expect(await retryRun(actionDeps(), failed)).toMatchObject({ kind: 'done' });
+    expect(await retryRun(instance.deps, failed)).toMatchObject({ kind: 'done' });
     const [next] = await accepted(asks('next', { dependsOn: [failed], onDependencyFailure: 'run' }));
     await applyAll(store);
     expect(await statusOf(next)).toBe('waiting');
@@ -475,7 +414,7 @@ describe('a dependency that is opened again', () => {
   it('and ends otherwise, gives dependents recorded since its last end, whichever is handled first', async () => {
     const [failed] = await accepted(asks('failed'), asks('first', { dependsOn: ['failed'] }));
     await endOnly(failed, 'failed');
-    await retryRun(actionDeps(), failed);
+    await retryRun(instance.deps, failed);
     const [next] = await accepted(asks('next', { dependsOn: [failed] }));
     await endOnly(failed);
     await store.database.transaction((tx) => applyNext(tx, 1));
@@ -488,14 +427,13 @@ describe('a dependency that is opened again', () => {
   it('while others are made to depend on it, makes them wait and releases them', async () => {
     const [busy, failed] = await accepted(asks('busy', { runAt: Date.now() - 60_000 }), asks('failed'));
     await end(failed, 'failed');
-    const holding = uncommitted((tx) =>
+    const letGo = await heldTransaction(store.database, (tx) =>
       tx.execute(sql`SELECT FROM runs WHERE id = ${busy}::uuid FOR UPDATE`),
     );
-    await holding.done;
     const recorded = accepted(asks('then', { dependsOn: [busy, failed] }));
     await somebodyWaits();
-    await retryRun(actionDeps(), failed);
-    await holding.commit();
+    await retryRun(instance.deps, failed);
+    await letGo();
     const [then] = await recorded;
     await end(busy);
     expect(await statusOf(then)).toBe('waiting');

@@ -3,18 +3,16 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { FAR, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, FAR, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import { createInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let instance: TestInstance;
+const store = eachTest(() => storeOfTest(FAR));
+const instance = eachTest(() => instanceOfTest(store));
 
 beforeEach(async () => {
-  store = await storeOfTest(FAR);
-  instance = await instanceOfTest(store);
   for (const id of ['parent', 'other']) await put(id, { enabled: false });
   await follow('lone', 'other');
 });

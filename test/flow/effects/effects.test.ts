@@ -1,41 +1,23 @@
 import { sql } from 'drizzle-orm';
-import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
-import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { eachTest, instanceOfTest, receiverOfTest, sqlOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import { endedRunsOf, leaveRuns, loseAnswerOf, runIdAt, runsOf } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import type { TestInstance } from '../../support/pipeline.ts';
 import { refuseRunsOf, refuseToStart } from '../../support/refused.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let receiver: Receiver;
-let psql: postgres.Sql;
-let instances: TestInstance[];
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
+const psql = eachTest(() => sqlOfTest(store.url));
 
-beforeEach(async () => {
-  instances = [];
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
-  psql = postgres(store.url, { max: 1, onnotice: () => undefined });
-});
+const instanceOn = (database: Database = store.database) => instanceOfTest({ ...store, database });
 
-afterEach(async () => {
-  await psql.end({ timeout: 5 });
-  for (const instance of instances) await instance.stop();
-});
-
-async function instanceOn(database: Database = store.database): Promise<TestInstance> {
-  const instance = await createInstance({ ...store, database });
-  instances.push(instance);
-  return instance;
-}
-
+/** What a worker says of its run. */
+const WORD = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
 const QUEUE = { target: { type: 'pull', queue: 'q' } } as const;
 const put = (instance: TestInstance, id: string, more: Partial<Definition> = {}) =>
   instance.put(id, { url: `${receiver.url}/${id}`, ...more });
@@ -108,14 +90,7 @@ describe('an effect of an end', () => {
     await leaveRuns(store, 'parent', { count: 3 });
     const ends = await endsOf('parent');
     await store.rows(sql`UPDATE runs SET attempts = 1 WHERE id IN (${first.id}, ${awaited})`);
-    const deps = {
-      database: store.database,
-      events: createEventBus(),
-      wake: dies.pipeline.wake,
-      scope: null,
-    };
-    const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
-    for (const id of [first.id, awaited]) await completeRun(deps, id, word);
+    for (const id of [first.id, awaited]) await completeRun(dies.deps, id, WORD);
     // Its loop of effects has never turned. Each end has written what follows in its own commit.
     await dies.stop();
     const left = (await effects()).map(({ kind, run_id }) => `${kind} ${run_id}`);
@@ -243,13 +218,6 @@ describe('an effect that the database refuses', () => {
     const putOff = () => instance.events.filter((event) => event.type === 'effectPutOff');
     const mendings: (() => Promise<void>)[] = [];
     const waiting: string[] = [];
-    const deps = {
-      database: store.database,
-      events: createEventBus(),
-      wake: instance.pipeline.wake,
-      scope: null,
-    };
-    const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
     for (const n of [1, 2, 3]) {
       await put(instance, `serial-${n}`, { overlap: 'queue', ...QUEUE });
       const first = await instance.fire(`serial-${n}`);
@@ -259,7 +227,7 @@ describe('an effect that the database refuses', () => {
       ).map(({ id }) => id);
       if (n === 2) mendings.push(await refuseToStart(store, next.id), await refuseToStart(store, then));
       await store.rows(sql`UPDATE runs SET attempts = 1 WHERE id IN (${first.id}, ${a})`);
-      for (const id of [first.id, a]) await completeRun(deps, id, word);
+      for (const id of [first.id, a]) await completeRun(instance.deps, id, WORD);
       waiting.push(next.id, then);
     }
     const started = async () =>
@@ -343,19 +311,12 @@ describe('an effect that needs a row which another transaction has locked', () =
     }
     await store.rows(sql`UPDATE runs SET attempts = 1 WHERE status = 'pending'`);
     const statuses = async (id: string) => (await runsOf(store, id)).map(({ status }) => status).sort();
-    const deps = {
-      database: store.database,
-      events: createEventBus(),
-      wake: instance.pipeline.wake,
-      scope: null,
-    };
-    const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
     await instance.pipeline.effects.start();
     await whileLocked('locked', async () => {
       const active = await store.rows<{ id: string }>(
         sql`SELECT id FROM runs WHERE status = 'pending' ORDER BY schedule_id DESC`,
       );
-      for (const { id } of active) await completeRun(deps, id, word);
+      for (const { id } of active) await completeRun(instance.deps, id, WORD);
       await until(async () => ((await statuses('free')).includes('pending') ? true : null));
       expect(await statuses('locked')).toEqual(['succeeded', 'waiting']);
     });

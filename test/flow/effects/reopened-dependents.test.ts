@@ -1,25 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { randomRunId } from '../../../src/core/runs/run.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
+import { heldTransaction } from '../../support/pending-runs.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
-import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { AskedRun, Store, TestInstance } from '../../support/pipeline.ts';
+import { eachTest, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { AskedRun } from '../../support/pipeline.ts';
 
-let store: Store;
-let instance: TestInstance;
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-});
-
-const deps = (scope: string[] | null = null) => ({
-  ...{ database: store.database, events: createEventBus() },
-  ...{ wake: instance.pipeline.wake, scope },
-});
 /** By ref. */
 async function graph(asked: Record<string, string[]>, more: Partial<AskedRun> = {}) {
   const refs = Object.keys(asked);
@@ -33,11 +24,13 @@ const end = async (id: string | undefined, status: 'succeeded' | 'failed') => {
     sql`UPDATE runs SET status = 'running', attempts = 1, handoff_started_at = now() WHERE id = ${id}::uuid`,
   );
   const word = { status, error: null, result: null, attempt: null, workerId: null };
-  expect(await completeRun(deps(), id ?? '', word)).toMatchObject({ kind: 'done' });
+  expect(await completeRun(instance.deps, id ?? '', word)).toMatchObject({ kind: 'done' });
   await applyAll(store);
 };
 const retry = async (id: string | undefined, scope: string[] | null = null) => {
-  expect(await retryRun(deps(scope), id ?? '', { dependents: true })).toMatchObject({ kind: 'done' });
+  expect(await retryRun({ ...instance.deps, scope }, id ?? '', { dependents: true })).toMatchObject({
+    kind: 'done',
+  });
   await applyAll(store);
 };
 async function statuses(ids: Record<string, string>): Promise<Record<string, string | undefined>> {
@@ -67,7 +60,7 @@ it('with a run is opened again what failed for want of it, down the graph, and i
 
 it('what lacks another run too stays as it is until that one is retried; what ended otherwise is left alone', async () => {
   const runs = await graph({ a: [], x: [], both: ['a', 'x'], below: ['both'], gone: ['a'], own: [] });
-  await cancelRun(deps(), runs['gone'] ?? '');
+  await cancelRun(instance.deps, runs['gone'] ?? '');
   await end(runs['a'], 'failed');
   await end(runs['x'], 'failed');
   await retry(runs['a']);
@@ -89,10 +82,10 @@ it('what lacks another run too stays as it is until that one is retried; what en
 it('a run that has succeeded by the time that its dependents are looked at lets them go at once', async () => {
   const runs = await graph({ a: [], b: ['a'] });
   await end(runs['a'], 'failed');
-  await retryRun(deps(), runs['a'] ?? '', { dependents: true });
+  await retryRun(instance.deps, runs['a'] ?? '', { dependents: true });
   await store.rows(sql`UPDATE runs SET status = 'running', attempts = 1 WHERE id = ${runs['a']}::uuid`);
   const word = { status: 'succeeded', error: null, result: null, attempt: null, workerId: null } as const;
-  await completeRun(deps(), runs['a'] ?? '', word);
+  await completeRun(instance.deps, runs['a'] ?? '', word);
   await applyAll(store);
   expect(await statuses(runs)).toEqual({ a: 'succeeded', b: 'pending' });
 });
@@ -114,7 +107,7 @@ it('a caller with a scope opens only runs of its own', async () => {
 it('without being asked for, a retry leaves dependents as they are', async () => {
   const runs = await graph({ a: [], b: ['a'] });
   await end(runs['a'], 'failed');
-  await retryRun(deps(), runs['a'] ?? '');
+  await retryRun(instance.deps, runs['a'] ?? '');
   await applyAll(store);
   expect(await statuses(runs)).toEqual({ a: 'pending', b: 'failed' });
 });
@@ -122,22 +115,14 @@ it('without being asked for, a retry leaves dependents as they are', async () =>
 it('a run that another transaction has locked is opened once that has ended, and holds up no other', async () => {
   const runs = await graph({ a: [], b: ['a'], c: ['a'] });
   await end(runs['a'], 'failed');
-  await retryRun(deps(), runs['a'] ?? '', { dependents: true });
-  let letGo = (): void => undefined;
-  const kept = new Promise<void>((resolve) => (letGo = resolve));
-  let isLocked = (): void => undefined;
-  const locked = new Promise<void>((resolve) => (isLocked = resolve));
-  const holding = store.database.transaction(async (tx) => {
-    await tx.execute(sql`SELECT 1 FROM history WHERE id = ${runs['b']}::uuid FOR UPDATE`);
-    isLocked();
-    await kept;
-  });
-  await locked;
+  await retryRun(instance.deps, runs['a'] ?? '', { dependents: true });
+  const letGo = await heldTransaction(store.database, (tx) =>
+    tx.execute(sql`SELECT 1 FROM history WHERE id = ${runs['b']}::uuid FOR UPDATE`),
+  );
   const { unfinished } = await store.database.transaction((tx) => applyNext(tx));
   expect(unfinished.map(({ kind }) => kind)).toEqual(['reopens']);
   expect(await statuses(runs)).toEqual({ a: 'pending', b: 'failed', c: 'waiting' });
-  letGo();
-  await holding;
+  await letGo();
   await applyAll(store);
   expect(await statuses(runs)).toEqual({ a: 'pending', b: 'waiting', c: 'waiting' });
 });
@@ -150,7 +135,7 @@ it('of very many dependents each transaction opens a bounded number', async () =
     FROM history h, unnest(${`{${more.join(',')}}`}::uuid[]) AS m(id) WHERE h.id = ${b}::uuid`);
   await store.rows(sql`INSERT INTO run_dependencies (run_id, depends_on, position, counted_at)
     SELECT id, ${a}::uuid, 0, now() FROM unnest(${`{${more.join(',')}}`}::uuid[]) AS m(id)`);
-  await retryRun(deps(), a, { dependents: true });
+  await retryRun(instance.deps, a, { dependents: true });
   const opened: number[] = [];
   for (;;) {
     const { done, begun, reopened } = await store.database.transaction((tx) => applyNext(tx));

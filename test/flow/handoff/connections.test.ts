@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConnectionFields } from '../../../src/core/connections/connection.ts';
 import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { sealTarget } from '../../../src/core/schedules/target-secrets.ts';
@@ -10,19 +10,15 @@ import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { putConnection } from '../../support/named.ts';
 import { askingForCertificates, createAuthority } from '../../support/certificates.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { InstanceOptions, Store, TestInstance } from '../../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../../support/of-test.ts';
+import type { InstanceOptions, TestInstance } from '../../support/pipeline.ts';
 import type { Answer, Receiver } from '../../support/receiver.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { targetAt } from '../../support/targets.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-});
+const store = eachTest(storeOfTest);
 
 const RETRY = { maxAttempts: 3, minBackoffSeconds: 0.05, maxBackoffSeconds: 0.05 };
 const start = async (options: InstanceOptions = {}) => {

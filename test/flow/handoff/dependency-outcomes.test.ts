@@ -1,14 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { TestInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() => receiverOfTest((_, response) => response.end('{"executionId":"e-1"}')));
 let instance: TestInstance;
-let receiver: Receiver;
 /** Works that read how dependencies ended; the first so many of them fail. */
 let reads: number;
 let failing: number;
@@ -17,8 +16,6 @@ const WIDE = 60;
 
 beforeEach(async () => {
   [reads, failing] = [0, 0];
-  store = await storeOfTest();
-  receiver = await receiverOfTest((_, response) => response.end('{"executionId":"e-1"}'));
   const database: Database = {
     ...store.database,
     run: (work, limitMs) => {

@@ -4,20 +4,16 @@ import { join } from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { sealTarget } from '../../../src/core/schedules/target-secrets.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { targetAt } from '../../support/targets.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
 let secretsDir: string;
 
-beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
+beforeEach(() => {
   secretsDir = mkdtempSync(join(tmpdir(), 'firelock-secrets-'));
   onTestFinished(() => rmSync(secretsDir, { recursive: true }));
 });

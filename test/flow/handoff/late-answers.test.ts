@@ -1,21 +1,17 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
-import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { plainSuccess } from '../../support/claims.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
-import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
+import { eachTest, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 
 /** What becomes of a callback run when a target's 202 comes after something else has happened to it. */
-let store: Store;
-let instance: TestInstance;
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 let id: string;
 
 beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
   const [accepted] = await instance.accept({ url: 'http://127.0.0.1:9/', completion: 'callback' });
   id = accepted?.id ?? '';
 });
@@ -27,41 +23,21 @@ const run = async () => {
 };
 const claim = () =>
   store.rows(sql`UPDATE runs SET claimed_by = ${instance.id}, claimed_at = now(), attempts = attempts + 1`);
-const deps = () => ({
-  database: store.database,
-  events: createEventBus(),
-  wake: instance.pipeline.wake,
-  scope: null,
-});
 const complete = (attempt: number, status: 'succeeded' | 'failed') =>
-  completeRun(deps(), id, { attempt, status, workerId: null, error: null, result: null });
+  completeRun(instance.deps, id, { attempt, status, workerId: null, error: null, result: null });
 
 /** The 202 of an attempt, as its sender writes it down. */
 async function accepted(attempt: number): Promise<boolean> {
   const at = Date.now();
-  const outcome: AttemptSettlement = {
-    runId: id,
-    instanceId: instance.id,
-    attempt,
-    outcome: 'accepted',
-    startedAt: at,
-    finishedAt: at,
-    latenessMs: null,
-    recovery: false,
-    lookup: null,
-    sent: true,
-    settlement: {
-      status: 'running',
-      failures: 0,
-      leaseSeconds: 60,
-      retryAt: null,
-      executionId: null,
-      statusCode: 202,
-      body: '',
-      error: null,
-      doubt: null,
-    },
+  const success = plainSuccess({ runId: id, instanceId: instance.id, at });
+  const settlement = {
+    ...success.settlement,
+    status: 'running' as const,
+    leaseSeconds: 60,
+    statusCode: 202,
+    body: '',
   };
+  const outcome = { ...success, attempt, latenessMs: null, settlement };
   const { settled } = await store.database.transaction((tx) => settleLockedRuns(tx, [outcome], 'wait'));
   return settled.has(id);
 }
@@ -77,7 +53,7 @@ it('another attempt was claimed meanwhile: it runs, and reports count for the at
 it('it was reported as failed and opened again meanwhile: that work is over, and another attempt follows', async () => {
   await claim();
   await complete(1, 'failed');
-  expect(await retryRun(deps(), id)).toMatchObject({ kind: 'done', run: { status: 'pending' } });
+  expect(await retryRun(instance.deps, id)).toMatchObject({ kind: 'done', run: { status: 'pending' } });
   expect(await accepted(1)).toBe(false);
   expect(await run()).toMatchObject({ status: 'pending' });
   await claim();

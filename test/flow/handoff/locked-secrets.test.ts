@@ -1,23 +1,15 @@
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { sealTarget } from '../../../src/core/schedules/target-secrets.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { SECRETS, ringOf } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 import { targetAt } from '../../support/targets.ts';
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-  receiver = await receiverOfTest();
-});
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
+const receiver = eachTest(receiverOfTest);
 
 /** With a header that is encrypted by one of these keys. */
 async function put(id: string, ring: typeof SECRETS, more: Partial<Definition> = {}): Promise<void> {

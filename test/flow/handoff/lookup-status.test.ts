@@ -2,26 +2,22 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { Completion, Definition } from '../../../src/core/schedules/schedule.ts';
 import { completeRun, heartbeatRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { until } from '../../support/until.ts';
 import { targetAt } from '../../support/targets.ts';
 
-let store: Store;
-let instance: TestInstance;
+const store = eachTest(storeOfTest);
+const instance = eachTest(() => instanceOfTest(store));
 /** Takes every delivery and cuts the answer off; says what it is told to when it is asked. */
-let receiver: Receiver;
+const receiver = eachTest(() =>
+  receiverOfTest(({ path }, response) => {
+    if (path.startsWith('/lookup')) response.end(word);
+    else response.socket?.resetAndDestroy();
+  }),
+);
 let word: string;
 
 beforeEach(async () => {
-  store = await storeOfTest();
-  instance = await instanceOfTest(store);
-  receiver = await receiverOfTest(({ path }, response) => {
-    if (path.startsWith('/lookup')) response.end(word);
-    else response.socket?.resetAndDestroy();
-  });
   await instance.start();
 });
 
@@ -102,15 +98,16 @@ it('reports about a run that had arrived may name the attempt that was sent, or 
   const [asked] = await store.rows<{ id: string; attempts: number }>(sql`SELECT id, attempts FROM all_runs`);
   const id = asked?.id ?? '';
   expect(asked?.attempts).toBe(2);
-  const deps = {
-    database: store.database,
-    events: createEventBus(),
-    wake: instance.pipeline.wake,
-    scope: null,
-  };
-  const beat = (attempt: number) => heartbeatRun(deps, id, { attempt, workerId: null, progress: null });
+  const beat = (attempt: number) =>
+    heartbeatRun(instance.deps, id, { attempt, workerId: null, progress: null });
   const complete = (attempt: number) =>
-    completeRun(deps, id, { attempt, workerId: null, status: 'succeeded', error: null, result: null });
+    completeRun(instance.deps, id, {
+      attempt,
+      workerId: null,
+      status: 'succeeded',
+      error: null,
+      result: null,
+    });
   expect([await beat(0), await beat(3), await complete(0)].map(({ kind }) => kind)).toEqual(
     Array(3).fill('notPossible'),
   );
@@ -128,16 +125,10 @@ it('once it is sent again, reports about the attempt before it no longer count',
   instance.pipeline.dispatcher.wake();
   await receiver.arrived(4);
   const [id] = (await store.rows<{ id: string }>(sql`SELECT id FROM all_runs`)).map((row) => row.id);
-  const deps = {
-    database: store.database,
-    events: createEventBus(),
-    wake: instance.pipeline.wake,
-    scope: null,
-  };
   const late = await until(async () => {
     const [row] = await store.rows<{ status: string }>(sql`SELECT status FROM all_runs`);
     return row?.status === 'running'
-      ? completeRun(deps, id ?? '', {
+      ? completeRun(instance.deps, id ?? '', {
           attempt: 1,
           workerId: null,
           status: 'succeeded',

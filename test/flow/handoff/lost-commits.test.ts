@@ -13,22 +13,17 @@ import { putConnection, putDates } from '../../support/named.ts';
 import { askingForCertificates, createAuthority } from '../../support/certificates.ts';
 import { EVERY_SECOND } from '../../support/fires.ts';
 import { standbyOf } from '../../support/lost-commits.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { targetAt } from '../../support/targets.ts';
 
 /**
  * A failover that lost commits: an edit to version 2 was used, the new primary does not have it, and another edit makes version 2.
  */
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() => receiverOfTest((_, response) => response.end('{}')));
+const instance = eachTest(() => instanceOfTest(store));
 
 beforeEach(async () => {
-  store = await storeOfTest();
-  receiver = await receiverOfTest((_, response) => response.end('{}'));
-  instance = await instanceOfTest(store);
   await instance.start();
 });
 

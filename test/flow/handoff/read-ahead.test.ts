@@ -2,21 +2,18 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
 import { editionsDueWithin } from '../../../src/store/schedules/schedule-versions.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest, eachTest } from '../../support/of-test.ts';
+import type { TestInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
-let store: Store;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(receiverOfTest);
 let instance: TestInstance;
-let receiver: Receiver;
 /** Statements that read definitions. */
 let reads: number;
 
 beforeEach(async () => {
   reads = 0;
-  store = await storeOfTest();
-  receiver = await receiverOfTest();
   const database: Database = {
     ...store.database,
     run: (work, limitMs) => {

@@ -1,9 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Expect } from '../../../src/core/schedules/expect.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import type { Store, TestInstance } from '../../support/pipeline.ts';
-import type { Receiver } from '../../support/receiver.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { until } from '../../support/until.ts';
 
 const NONE: Expect = {
@@ -14,22 +12,21 @@ const NONE: Expect = {
 };
 const ROWS: Expect = { ...NONE, result: [{ pointer: '/rows', min: 1, max: null, json: null }] };
 
-let store: Store;
-let instance: TestInstance;
-let receiver: Receiver;
+const store = eachTest(storeOfTest);
+const receiver = eachTest(() =>
+  receiverOfTest((_, response) => {
+    refusals -= 1;
+    if (refusals >= 0) response.writeHead(503).end();
+    else response.end(answer);
+  }),
+);
+const instance = eachTest(() => instanceOfTest(store));
 let answer: string;
 /** How often it answers 503 first. */
 let refusals: number;
 
 beforeEach(async () => {
-  store = await storeOfTest();
   [answer, refusals] = ['{"rows":0}', 0];
-  receiver = await receiverOfTest((_, response) => {
-    refusals -= 1;
-    if (refusals >= 0) response.writeHead(503).end();
-    else response.end(answer);
-  });
-  instance = await instanceOfTest(store);
   const { settler, dispatcher } = instance.pipeline;
   for (const service of [settler, dispatcher]) await service.start();
 });

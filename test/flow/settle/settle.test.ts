@@ -8,22 +8,25 @@ import { type Settler, createSettler } from '../../../src/flow/settle.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
-import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
-import type { InstanceOptions, Store } from '../../support/pipeline.ts';
+import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import {
+  claimRuns,
+  endedRunsOf,
+  leaveRuns,
+  lockRuns,
+  loseAnswerOf,
+  runsOf,
+} from '../../support/pending-runs.ts';
+import type { InstanceOptions } from '../../support/pipeline.ts';
 import { refuseRunsOf, refuseToStart } from '../../support/refused.ts';
 import { startRecovery } from '../../support/recovering.ts';
+import { NO_WAKE } from '../../support/working.ts';
 import { until } from '../../support/until.ts';
 
 const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
 
-let store: Store;
-
-beforeEach(async () => {
-  store = await storeOfTest();
-});
+const store = eachTest(storeOfTest);
 
 const instanceOn = (database: Database, options: InstanceOptions = {}) =>
   instanceOfTest({ ...store, database }, options);
@@ -222,13 +225,7 @@ describe('a settler', () => {
       commits: { note: () => undefined },
       concurrency: 8,
       events: createEventBus(),
-      wake: {
-        effects: () => undefined,
-        dispatch: () => undefined,
-        workers: () => undefined,
-        admission: () => undefined,
-        alerts: () => undefined,
-      },
+      wake: NO_WAKE,
     });
     onTestFinished(() => Promise.resolve(settler.stop()));
     return settler;
@@ -303,15 +300,7 @@ describe('a settler', () => {
     const instance = await instanceOn(store.database);
     await instance.put('some', { url: 'http://127.0.0.1:1/' });
     await leaveRuns(store, 'some', { count: 3 });
-    const claimed = await store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 3,
-        freeByLane: new Map(),
-        freePerLane: 3,
-        targetTypes: ['http'],
-      }),
-    );
+    const claimed = await claimRuns(store, instance.id, 3);
     const settler = settlerOn(store.database);
     for (const run of claimed) {
       const again = { ...ACCEPTED, status: 'failed' as const, failures: 1, statusCode: 503 };
