@@ -8,8 +8,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { measureDisturbed } from './cells/disturbed.ts';
-import { closeCells } from './cells/cell.ts';
-import { parseCores, pin, pinningTrouble } from './cells/pin.ts';
+import { closeCells, parseCores, pin, pinningTrouble } from './cells/cell.ts';
 import { type SideBySide, measureSideBySide } from './cells/side-by-side.ts';
 import { type Plan, type Sustained, measureSustained } from './cells/sustained.ts';
 import {
@@ -24,7 +23,7 @@ import { tableLines } from './report.ts';
 import type { Bar } from './scenario.ts';
 import { describeMachine } from './support/measures/machine.ts';
 import { median } from './support/measures/statistics.ts';
-import { buildDaemon } from './support/processes/build.ts';
+import { buildDaemon } from './support/processes/daemon.ts';
 
 const PARTS = ['sustained', 'cells', 'isolation'];
 

@@ -9,8 +9,16 @@ import { parseArgs } from 'node:util';
 import { fireTimes } from '../src/core/time/fire-times.ts';
 import { median } from './support/measures/statistics.ts';
 import { describeMachine } from './support/measures/machine.ts';
-import { DAY_KINDS, type DayKind, type Hours, makeHerdDue, timingOfKind } from './support/day-herds.ts';
-import { type HerdPlanner, type Planned, openHerdPlanner } from './support/herd-planner.ts';
+import {
+  type DayKind,
+  type HerdPlanner,
+  type Hours,
+  type Planned,
+  DAY_KINDS,
+  makeHerdDue,
+  openHerdPlanner,
+  timingOfKind,
+} from './support/herd-planner.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -13,8 +13,7 @@ import { type Answer, call } from '../test/support/calls.ts';
 import { describeMachine } from './support/measures/machine.ts';
 import { percentile } from './support/measures/statistics.ts';
 import { readWritten, writtenSince } from './support/measures/wal.ts';
-import { buildDaemon } from './support/processes/build.ts';
-import { startDaemon } from './support/processes/daemon.ts';
+import { buildDaemon, startDaemon } from './support/processes/daemon.ts';
 import { type BenchDatabase, openServer } from './support/processes/postgres.ts';
 
 const { values: options } = parseArgs({

@@ -11,11 +11,8 @@ import { parseArgs } from 'node:util';
 import { openPeers } from './peers/peers.ts';
 import { type Report, printBars, printMachine, printResult } from './report.ts';
 import type { Bench, Scenario } from './scenario.ts';
-import { bigDay } from './scenarios/big-day.ts';
-import { capacity } from './scenarios/capacity.ts';
 import { dashboard } from './scenarios/dashboard.ts';
-import { herdInstances } from './scenarios/herd-instances.ts';
-import { herd } from './scenarios/herd.ts';
+import { herd, herdInstances } from './scenarios/herd.ts';
 import { history } from './scenarios/history.ts';
 import { idle } from './scenarios/idle.ts';
 import { importing } from './scenarios/importing.ts';
@@ -23,7 +20,7 @@ import { oneOff } from './scenarios/one-off.ts';
 import { pings } from './scenarios/pings.ts';
 import { slowTargets } from './scenarios/slow-targets.ts';
 import { steady } from './scenarios/steady.ts';
-import { buildDaemon } from './support/processes/build.ts';
+import { buildDaemon } from './support/processes/daemon.ts';
 import { describeMachine } from './support/measures/machine.ts';
 import { type Server, openServer } from './support/processes/postgres.ts';
 import { startReceiver } from './support/processes/receiver.ts';
@@ -32,14 +29,12 @@ const SCENARIOS: readonly Scenario[] = [
   herd,
   herdInstances,
   steady,
-  capacity,
   oneOff,
   idle,
   slowTargets,
   pings,
   importing,
   history,
-  bigDay,
   dashboard,
 ];
 

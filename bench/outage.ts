@@ -12,7 +12,7 @@ import postgres from 'postgres';
 import { startCluster } from '../test/support/postgres/server.ts';
 import type { Receiver } from '../test/support/receiver.ts';
 import { until } from '../test/support/until.ts';
-import { buildDaemon } from './support/processes/build.ts';
+import { buildDaemon } from './support/processes/daemon.ts';
 import { type Fleet, type Query, putLoad, startFleet, startSlowReceiver } from './support/processes/fleet.ts';
 import { describeMachine } from './support/measures/machine.ts';
 import { median } from './support/measures/statistics.ts';

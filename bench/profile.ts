@@ -8,25 +8,19 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import postgres from 'postgres';
 import { startBare } from './bare/contestant.ts';
 import type { Recurring } from './contestant.ts';
-import type { CpuTime } from './cpu-time.ts';
-import { microseconds } from './cpu-time.ts';
+import { type CpuTime, microseconds } from './support/measures/cpu.ts';
 import { fireEverySecond } from './every-second.ts';
 import { startFirelock } from './firelock.ts';
 import { type Stage, runHerd } from './herd.ts';
 import { tableLines } from './report.ts';
-import { buildDaemon } from './support/processes/build.ts';
-import { type Shares, sharesOf } from './support/measures/cpu-profile.ts';
+import { buildDaemon } from './support/processes/daemon.ts';
+import { type CpuProfile, type Shares, openInspector, sharesOf } from './support/measures/cpu-profile.ts';
 import { freePort } from '../test/support/loopback.ts';
-import { type CpuProfile, openInspector } from './support/measures/inspector.ts';
-import { type BenchDatabase, openServer } from './support/processes/postgres.ts';
+import { type BenchDatabase, type Server, openServer } from './support/processes/postgres.ts';
 import { startReceiver } from './support/processes/receiver.ts';
-import {
-  COUNTING,
-  type StatementShare,
-  openStatementStatistics,
-} from './support/measures/statement-statistics.ts';
 
 const LOADS = { herd: 10_000, steady: 2_000, 'one-off': 50_000 };
 const SECONDS = { warmUp: 5, seconds: 20, waitLimitMs: 30_000, checksHistory: false };
@@ -59,8 +53,6 @@ interface Profiled {
   profile: CpuProfile;
   statements: StatementShare[];
 }
-
-await run();
 
 async function run(): Promise<void> {
   const server = await openServer(options.postgres, COUNTING);
@@ -186,3 +178,63 @@ function shortened(statement: string): string {
   const line = statement.replace(/\s+/g, ' ');
   return line.length <= 160 ? line : `${line.slice(0, 90)} … ${line.slice(-65)}`;
 }
+
+/** For a server that is to count statements. */
+const COUNTING = [
+  'shared_preload_libraries=pg_stat_statements',
+  'pg_stat_statements.track_planning=on',
+  'pg_stat_statements.track_utility=on',
+];
+
+/** What one kind of statement took, by pg_stat_statements. */
+interface StatementShare {
+  statement: string;
+  calls: number;
+  rows: number;
+  /** Of execution and of planning; not the parsing of its text, nor what its connection takes. */
+  milliseconds: number;
+  planningMilliseconds: number;
+  walBytes: number;
+  /** Pages that it looked at. */
+  buffers: number;
+}
+
+interface StatementStatistics {
+  reset(): Promise<void>;
+  /** Of one database, largest first. */
+  read(): Promise<StatementShare[]>;
+  close(): Promise<void>;
+}
+
+/** Lives in the database of the server's URL, so that the one that is watched stays as it is. */
+async function openStatementStatistics(
+  { url }: Server,
+  watched: BenchDatabase,
+): Promise<StatementStatistics> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  await sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`;
+  const name = new URL(watched.url).pathname.slice(1);
+  return {
+    reset: async () => {
+      await sql`SELECT pg_stat_statements_reset()`;
+    },
+    read: async () => {
+      const rows = await sql`SELECT query, calls::float8 AS calls, rows::float8 AS rows,
+          total_exec_time + total_plan_time AS ms, total_plan_time AS planning, wal_bytes::float8 AS wal,
+          (shared_blks_hit + shared_blks_read)::float8 AS buffers
+        FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE d.datname = ${name} ORDER BY ms DESC`;
+      return rows.map((row) => ({
+        statement: String(row['query']),
+        calls: Number(row['calls']),
+        rows: Number(row['rows']),
+        milliseconds: Number(row['ms']),
+        planningMilliseconds: Number(row['planning']),
+        walBytes: Number(row['wal']),
+        buffers: Number(row['buffers']),
+      }));
+    },
+    close: () => sql.end({ timeout: 5 }),
+  };
+}
+
+await run();

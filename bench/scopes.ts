@@ -10,12 +10,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createToken, tokenHash } from '../src/core/access/token.ts';
 import { startReceiver } from './support/processes/receiver.ts';
-import { buildDaemon } from './support/processes/build.ts';
-import { startDaemon } from './support/processes/daemon.ts';
+import { buildDaemon, startDaemon } from './support/processes/daemon.ts';
 import { type BenchDatabase, openServer } from './support/processes/postgres.ts';
 import { describeMachine } from './support/measures/machine.ts';
-import { SMALL_TEAM, seedTeams } from './support/scopes/seed-teams.ts';
-import { type AskedList, OF_ALL, OF_SMALL, askLists } from './support/scopes/scoped-lists.ts';
+import { seedTeams, SMALL_TEAM } from './support/seed-teams.ts';
+import { RUN_TRIGGERS } from '../src/core/runs/run.ts';
+import { call } from '../test/support/calls.ts';
+import { median } from './support/measures/statistics.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -35,8 +36,6 @@ const KEEPING = { FIRELOCK_RETENTION_DAYS: '3650' };
 const REQUIRED_MS = 50;
 /** A daemon looks at all schedules soon after its start. */
 const SETTLING_MS = 30_000;
-
-await run();
 
 async function run(): Promise<void> {
   const build = buildDaemon();
@@ -115,3 +114,82 @@ function print(who: string, asked: readonly AskedList[]): void {
     console.log(`  ${path}: ${medianMs.toFixed(1)} ms, worst ${worstMs.toFixed(1)} ms${count}${also}`);
   }
 }
+
+interface AskedList {
+  path: string;
+  /** In the first answer; null: it is no list. */
+  items: number | null;
+  medianMs: number;
+  worstMs: number;
+  /** Answers 5xx: the database took too long. */
+  failed: number;
+}
+
+/** What takes that long even when it is warm is not asked as often. */
+const TEDIOUS_MS = 2_000;
+
+/** Each list and figure that a caller with a scope may ask for. `id` is a schedule, `key` the key of a one-off run. */
+function listsOf({ id, key }: { id: string; key: string }): string[] {
+  return [
+    ...['', 'q=job-7', 'q=nowhere', 'label=tenth:3', 'label=tenth:none', 'status=paused', 'status=error'].map(
+      (filter) => `schedules?${filter}`,
+    ),
+    ...['late=true', 'recent=20', 'limit=500'].map((filter) => `schedules?${filter}`),
+    ...['', 'limit=500', 'status=failed', 'status=pending,running', 'status=unknown'].map(
+      (filter) => `runs?${filter}`,
+    ),
+    ...RUN_TRIGGERS.map((trigger) => `runs?trigger=${trigger}`),
+    ...[`scheduleId=${id}`, `key=${key}`, 'label=tenth:3', 'unmet=start'].map((filter) => `runs?${filter}`),
+    ...['runs', 'occurrences', 'upcoming', 'versions', 'stats'].map((part) => `schedules/${id}/${part}`),
+    ...[
+      'queues',
+      'alerts',
+      'alerts?open=true',
+      'audit',
+      'audit?action=schedule.fire',
+      `audit?scheduleId=${id}`,
+    ],
+    ...['stats', 'load', 'load?top=20', 'calendars', 'limits', 'connections', 'notifiers', 'me'],
+  ];
+}
+
+const OF_SMALL = listsOf({ id: `${SMALL_TEAM}job-7`, key: `${SMALL_TEAM}1000` });
+const OF_ALL = listsOf({ id: 'resting-7', key: 'other.1001' });
+
+/** Asks each so many times, with this token, after a first time that does not count. */
+async function askLists(
+  daemonUrl: string,
+  { token, paths, calls }: { token: string; paths: readonly string[]; calls: number },
+): Promise<AskedList[]> {
+  const found: AskedList[] = [];
+  for (const path of paths) {
+    const { items, ms } = await askOnce(`${daemonUrl}/api/v1/${path}`, token);
+    const taken: number[] = [];
+    let failed = 0;
+    for (let left = ms > TEDIOUS_MS ? 1 : calls; left > 0; left -= 1) {
+      await sleep(PAUSE_MS);
+      const answer = await askOnce(`${daemonUrl}/api/v1/${path}`, token);
+      taken.push(answer.ms);
+      if (answer.status >= 500) failed += 1;
+    }
+    found.push({ path, items, medianMs: median(taken), worstMs: Math.max(...taken), failed });
+  }
+  return found;
+}
+
+/** Between two calls, as people make. */
+const PAUSE_MS = 5;
+
+async function askOnce(
+  url: string,
+  token: string,
+): Promise<{ items: number | null; ms: number; status: number }> {
+  const startedAt = performance.now();
+  const { status, body } = await call(url, 'GET', { headers: { authorization: `Bearer ${token}` } });
+  const ms = performance.now() - startedAt;
+  if (status !== 200 && status < 500)
+    throw new Error(`${url} answered ${status}: ${JSON.stringify(body).slice(0, 300)}`);
+  return { items: (body as { items?: unknown[] }).items?.length ?? null, ms, status };
+}
+
+await run();

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Receiver } from '../test/support/receiver.ts';
 import { until } from '../test/support/until.ts';
-import { buildDaemon } from './support/processes/build.ts';
+import { buildDaemon } from './support/processes/daemon.ts';
 import {
   type Fleet,
   type Member,

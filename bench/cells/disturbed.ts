@@ -7,12 +7,12 @@ import { type Cell, openCell, startInstance, startInstances } from './cell.ts';
 import {
   type Running,
   type SteadyFires,
-  TRIES,
   countedFrom,
   fireOnce,
   fireSteadily,
   isDisturbed,
   othersText,
+  TRIES,
 } from './steady-fires.ts';
 import type { Plan } from './sustained.ts';
 

@@ -1,8 +1,7 @@
-import { climb } from '../climb.ts';
-import { stepOf } from '../every-second.ts';
+import { climb, stepOf } from '../every-second.ts';
 import { dueFor, runHerd } from '../herd.ts';
 import { openCell, startInstances } from './cell.ts';
-import { LIMIT_MS, type Running, fireSteadily } from './steady-fires.ts';
+import { type Running, fireSteadily, LIMIT_MS } from './steady-fires.ts';
 import { type Plan, lineOf } from './sustained.ts';
 
 const START = 2_000;

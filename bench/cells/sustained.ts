@@ -1,8 +1,7 @@
-import { climb } from '../climb.ts';
-import { stepOf } from '../every-second.ts';
+import { climb, stepOf } from '../every-second.ts';
 import { type Measured, runHerd } from '../herd.ts';
 import { type Ground, openCell, startInstances } from './cell.ts';
-import { LIMIT_MS, type SteadyFires, fireSteadily, othersText } from './steady-fires.ts';
+import { type SteadyFires, fireSteadily, LIMIT_MS, othersText } from './steady-fires.ts';
 
 const START_PER_CORE = 2_000;
 /** A later round begins so far below what the one before it found. */

@@ -1,9 +1,9 @@
-import { microseconds, together } from '../cpu-time.ts';
+import { microseconds, together } from '../support/measures/cpu.ts';
 import { type Bar, type Table, atLeast, atMost } from '../scenario.ts';
 import { median, medianOrNull } from '../support/measures/statistics.ts';
 import type { Disturbed } from './disturbed.ts';
 import type { SideBySide } from './side-by-side.ts';
-import { LIMIT_MS, type SteadyFires } from './steady-fires.ts';
+import { type SteadyFires, LIMIT_MS } from './steady-fires.ts';
 import type { Sustained } from './sustained.ts';
 
 /** Two cells do so many times what one does. */

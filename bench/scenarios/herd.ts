@@ -1,7 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
-import { type Measured, runHerd } from '../herd.ts';
-import { cpuOf, herdTable, nodeCpuOf, postgresCpuOf, secondsOf, herdSummary } from '../herd-table.ts';
+import {
+  type Measured,
+  cpuOf,
+  herdSummary,
+  herdTable,
+  nodeCpuOf,
+  postgresCpuOf,
+  runHerd,
+  secondsOf,
+} from '../herd.ts';
 import { medianFigure, ratioBar, ratioNote } from '../rounds.ts';
 import { type Scenario, atMost } from '../scenario.ts';
 import { residentMegabytes } from '../support/measures/vitals.ts';
@@ -72,6 +80,39 @@ export const herd: Scenario = {
         ...ratioNote(rounds, { ...time, theirs: delayed ?? '' }),
         ...(bench.peers?.missing ?? []),
         ...peers.flatMap((peer) => (peer ? [`${peer.name}: ${peer.setup}`] : [])),
+      ],
+    };
+  },
+};
+
+const INSTANCES = 3;
+const TOGETHER = { whole: { count: 10_000, warmUp: 1_000 }, quick: { count: 500, warmUp: 100 } };
+
+export const herdInstances: Scenario = {
+  name: 'herd-instances',
+  title: `the herd with one instance and with ${INSTANCES} that share a database and a machine`,
+  run: async (bench) => {
+    const { count, warmUp } = TOGETHER[bench.quick ? 'quick' : 'whole'];
+    const rounds = await runContest(
+      bench,
+      [firelockEntry(), firelockEntry({ instances: INSTANCES })],
+      async ({ contestant, stage }) => {
+        // As many for each process as one by itself has.
+        const processes = 1 + (contestant.others?.length ?? 0);
+        await runHerd(contestant, stage, warmUp * processes);
+        return runHerd(contestant, stage, count);
+      },
+      herdSummary,
+    );
+    const pair = { ours: `firelock, ${INSTANCES} instances`, theirs: 'firelock' };
+    return {
+      scenario: herdInstances.name,
+      rounds,
+      table: herdTable(rounds),
+      bars: ratioBar(rounds, { what: 'time', ...pair, figure: secondsOf, atMost: 1.5 }),
+      notes: [
+        `${count.toLocaleString('en')} schedules, after a herd of ${warmUp.toLocaleString('en')} per instance that does not count. Exactly once: a round in which it was not would have failed.`,
+        ...ratioNote(rounds, { what: 'CPU', ...pair, figure: cpuOf }),
       ],
     };
   },

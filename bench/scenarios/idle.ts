@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
 import { startDaemonOf } from '../support/processes/daemon.ts';
 import type { BenchDatabase } from '../support/processes/postgres.ts';
-import { seedRestingSchedules } from '../support/seed-schedules.ts';
+import { seedRestingSchedules } from '../support/schedules.ts';
 import { median } from '../support/measures/statistics.ts';
 import { readHistogram, residentMegabytes, startCpuMeter } from '../support/measures/vitals.ts';
 

@@ -1,6 +1,5 @@
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
-import { type Measured, runHerd } from '../herd.ts';
-import { cpuOf, herdTable, herdSummary } from '../herd-table.ts';
+import { type Measured, cpuOf, herdSummary, herdTable, runHerd } from '../herd.ts';
 import { type Round, medianFigure, namesOf, ratioBar, ratioNote } from '../rounds.ts';
 import type { Scenario, Table } from '../scenario.ts';
 

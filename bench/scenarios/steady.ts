@@ -1,5 +1,5 @@
 import { bareEntry, firelockEntry, runContest } from '../contest.ts';
-import { microseconds, together } from '../cpu-time.ts';
+import { microseconds, together } from '../support/measures/cpu.ts';
 import { type EverySecond, fireEverySecond } from '../every-second.ts';
 import { type Round, allOf, medianFigure, namesOf, ratioBar } from '../rounds.ts';
 import { type Scenario, type Table, atMost } from '../scenario.ts';

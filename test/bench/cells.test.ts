@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { busySeconds } from '../../bench/cells/core-time.ts';
-import { parseCores } from '../../bench/cells/pin.ts';
-import type { SteadyFires } from '../../bench/cells/steady-fires.ts';
+import { type SteadyFires, busySeconds } from '../../bench/cells/steady-fires.ts';
+import { parseCores } from '../../bench/cells/cell.ts';
 import type { Sustained } from '../../bench/cells/sustained.ts';
 import {
   disturbedVerdicts,

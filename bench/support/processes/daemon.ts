@@ -1,4 +1,7 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { freePort } from '../../../test/support/loopback.ts';
 import { ready, startProgram } from '../../../test/support/programs.ts';
 import type { Bench } from '../../scenario.ts';
@@ -56,4 +59,29 @@ export function startDaemonOf(
 ): Promise<Daemon> {
   const nodeOptions = profile === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`];
   return startDaemon({ main, databaseUrl: database.url, nodeOptions, variables });
+}
+
+const root = join(import.meta.dirname, '..', '..', '..');
+
+interface Build {
+  main: string;
+  remove(): void;
+}
+
+/** Builds the daemon as `npm run build` does, into a folder of its own: dist/ may be in use. */
+export function buildDaemon(): Build {
+  const directory = mkdtempSync(join(tmpdir(), 'firelock-bench-build-'));
+  const remove = () => rmSync(directory, { recursive: true, force: true });
+  for (const part of ['package.json', 'drizzle']) {
+    cpSync(join(root, part), join(directory, part), { recursive: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'));
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const options = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(directory, 'dist')];
+  const { status } = spawnSync(process.execPath, [compiler, ...options], { stdio: 'inherit' });
+  if (status !== 0) {
+    remove();
+    throw new Error('the daemon does not build');
+  }
+  return { main: join(directory, 'dist', 'main.js'), remove };
 }

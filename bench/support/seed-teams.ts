@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ONE_OFF_KEYS } from '../../../src/store/runs/idempotency-keys.ts';
-import { DAY_MS } from '../../../src/core/instant.ts';
-import { callApi } from '../../../test/support/calls.ts';
-import { copyStatement } from '../copy-rows.ts';
-import { iso, makePastDays } from '../history/day-partitions.ts';
-import { daysOf } from '../history/seed-history.ts';
-import type { BenchDatabase } from '../processes/postgres.ts';
-import { putSchedules } from '../schedules.ts';
-import { seedRestingSchedules } from '../seed-schedules.ts';
+import { ONE_OFF_KEYS } from '../../src/store/runs/idempotency-keys.ts';
+import { DAY_MS } from '../../src/core/instant.ts';
+import { callApi } from '../../test/support/calls.ts';
+import { copyStatement } from './copy-rows.ts';
+import { iso, makePastDays } from './history/day-partitions.ts';
+import { daysOf } from './history/seed-history.ts';
+import type { BenchDatabase } from './processes/postgres.ts';
+import { putSchedules, seedRestingSchedules } from './schedules.ts';
 
 /** The scope of the small team. */
 export const SMALL_TEAM = 'small.';
