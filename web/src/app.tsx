@@ -1,18 +1,16 @@
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { get } from './api/http.ts';
 import type { Caller } from '../../clients/typescript/src/generated/types.gen.ts';
-import { Banner } from './layout/banner.tsx';
+import { Banner, MaintenanceBanner, ObservingBanner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
-import { ObservingBanner } from './layout/observing-banner.tsx';
-import { MaintenanceBanner } from './layout/maintenance-banner.tsx';
 import { LogIn } from './layout/log-in.tsx';
 import { PAGES } from './pages/pages.ts';
-import { usePage } from './pages/use-page.ts';
 import { Empty, Loading, Refusal } from './parts/states.tsx';
 import { Toasts } from './parts/toasts.tsx';
 import { usePoll } from './state/poll.ts';
 import { type PageName, href, pageAt, place } from './state/route.ts';
 import { me, mustLogIn } from './state/session.ts';
+import type { ShownPage } from './pages/page-props.ts';
 
 export function App() {
   return (
@@ -88,4 +86,28 @@ function Lost() {
       </button>
     </Empty>
   );
+}
+
+/** Those that were loaded after the first ones: opened again, they are there at once. */
+const loaded = new Map<PageName, ShownPage>();
+
+/** The component of a page; null while it is loaded. It cannot be had where the daemon is away, or has other files by now. */
+function usePage(name: PageName): { shown: ShownPage | null; isLost: boolean } {
+  const { show } = PAGES[name];
+  const [isLost, setLost] = useState(false);
+  const [, setLoaded] = useState(loaded.size);
+  const shown = typeof show === 'function' ? show : (loaded.get(name) ?? null);
+  useEffect(() => {
+    if (typeof show === 'function' || loaded.has(name)) return;
+    show.load().then(
+      (page) => {
+        loaded.set(name, page);
+        setLoaded(loaded.size);
+      },
+      () => {
+        setLost(true);
+      },
+    );
+  }, [name]);
+  return { shown, isLost };
 }

@@ -112,6 +112,6 @@ async function doWork(run: HandedRun, { store, work, onError }: Deps): Promise<R
 }
 
 function writeError(error: unknown, runId: string | null): void {
-  // eslint-disable-next-line no-console -- a library has nowhere else to say it
+  // oxlint-disable-next-line no-console -- a library has nowhere else to say it
   console.error(`firelock-client: run ${runId ?? '?'}: ${messageOf(error)}`);
 }

@@ -116,6 +116,6 @@ function begin(run: ClaimedRun, led: Map<string, Led>, leading: Leading): Promis
 }
 
 function writeError(error: unknown, runId: string | null): void {
-  // eslint-disable-next-line no-console -- a library has nowhere else to say it
+  // oxlint-disable-next-line no-console -- a library has nowhere else to say it
   console.error(`firelock-client: run ${runId ?? '-'}: ${messageOf(error)}`);
 }

@@ -15,7 +15,7 @@ const PACE_MS = 500;
 const AWAY_MS = 5_000;
 
 /** Follows the log of an attempt until it is over, while the tab is seen; answers what ends that. */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function followLog(id: string, attempt: number, listener: LogListener): () => void {
   const reader = createLogReader();
   const path = `/runs/${encodeURIComponent(id)}/log`;

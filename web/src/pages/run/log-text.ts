@@ -23,7 +23,7 @@ const TOKENS = new RegExp(
   'gu',
 );
 /** What may go on in the next bytes. */
-// eslint-disable-next-line no-control-regex -- what begins a sequence
+// oxlint-disable-next-line no-control-regex -- what begins a sequence
 const UNFINISHED = /(?:\r|\x1b(?:\[[\x20-\x3f]{0,64}|[\]PX^_][^\x07\x1b\x9c]{0,4096}\x1b?)?)$/;
 
 export function createLogReader(): LogReader {

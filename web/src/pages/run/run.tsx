@@ -1,3 +1,5 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { ApiProblem, get } from '../../api/http.ts';
 import type { Schedule, WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../parts/badge.tsx';
@@ -10,7 +12,6 @@ import type { PageProps } from '../page-props.ts';
 import { Actions } from './actions.tsx';
 import { BatchGraph } from './batch-graph.tsx';
 import { Facts } from './facts.tsx';
-import { LogCard } from './log-card.tsx';
 import { Neighbours } from './neighbours.tsx';
 import { Answer, Request } from './request-and-answer.tsx';
 import { Timeline } from './timeline.tsx';
@@ -103,4 +104,39 @@ async function scheduleOf(id: string, signal: AbortSignal): Promise<Schedule | n
     if (error instanceof ApiProblem && error.status === 404) return null;
     throw error;
   }
+}
+
+type LogShown = ComponentType<{ id: string; attempts: number }> | 'lost' | null;
+
+/** The log of a run, which is loaded when somebody opens it: of a run that workers pull, at once. */
+function LogCard({ run: { id, attempts, queue, notifierId } }: { run: WholeRun }) {
+  const [Log, setLog] = useState<LogShown>(null);
+  const [isOpen, setIsOpen] = useState(queue !== null);
+  useEffect(() => {
+    if (!isOpen || Log !== null) return;
+    import('./log.tsx').then(
+      (loaded) => {
+        setLog(() => loaded.Log);
+      },
+      () => {
+        setLog('lost');
+      },
+    );
+  }, [isOpen]);
+  if (notifierId !== null) return null;
+  return (
+    <details
+      class="card"
+      open={isOpen}
+      onToggle={({ currentTarget: { open } }) => {
+        setIsOpen(open);
+      }}
+    >
+      <summary>
+        <h2>Log</h2>
+      </summary>
+      {Log === 'lost' && <p class="warning">This part of the page could not be loaded: reload the page.</p>}
+      {isOpen && Log !== null && Log !== 'lost' && <Log key={id} id={id} attempts={attempts} />}
+    </details>
+  );
 }

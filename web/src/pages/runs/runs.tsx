@@ -10,10 +10,10 @@ import { usePoll } from '../../state/poll.ts';
 import { href, place, setQuery } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
 import { labelsOf } from '../schedules/order.ts';
-import { Period } from './period.tsx';
 import { RunTable } from './run-table.tsx';
-import { SINCE, filterInAddress, sentFilter } from './run-filter.ts';
-import { StatusFilter } from './status-filter.tsx';
+import { filterInAddress, sentFilter, SINCE } from './run-filter.ts';
+import { MY_ZONE, timeText } from '../../state/zone.ts';
+import { toneOf } from '../../parts/badge.tsx';
 
 const LIVE_EVERY_MS = 1_000;
 
@@ -147,5 +147,68 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
       <p class="quiet">Each fire of a schedule is a run, and so is each task that is asked for once.</p>
       <a href={href('/schedules')}>Go to the schedules</a>
     </Empty>
+  );
+}
+
+/** A period that a link to this page has named; a click widens the filter to any time. */
+function Period() {
+  const { query } = place.value;
+  const from = query.get('from');
+  const to = query.get('to');
+  if (from === null && to === null) return null;
+  return (
+    <button
+      type="button"
+      class="label"
+      title="Remove the period from the filter"
+      onClick={() => {
+        setQuery({ from: null, to: null });
+      }}
+    >
+      {from !== null && `from ${written(from)} `}
+      {to !== null && `to ${written(to)} `}✕
+    </button>
+  );
+}
+
+function written(at: string): string {
+  return Number.isNaN(Date.parse(at)) ? at : timeText(at, MY_ZONE);
+}
+
+const STATUSES = [
+  'failed',
+  'unknown',
+  'abandoned',
+  'pending',
+  'running',
+  'waiting',
+  'succeeded',
+  'skipped',
+  'cancelled',
+];
+
+/** Which statuses to show; none chosen: all. */
+function StatusFilter() {
+  const chosen = new Set(
+    (place.value.query.get('status') ?? '').split(',').filter((status) => status !== ''),
+  );
+  return (
+    <div class="toggles" role="group" aria-label="Statuses">
+      {STATUSES.map((status) => (
+        <button
+          key={status}
+          type="button"
+          class={`badge ${toneOf(status)}`}
+          aria-pressed={chosen.has(status)}
+          onClick={() => {
+            const changed = new Set(chosen);
+            if (!changed.delete(status)) changed.add(status);
+            setQuery({ status: [...changed].join(',') });
+          }}
+        >
+          {status}
+        </button>
+      ))}
+    </div>
   );
 }

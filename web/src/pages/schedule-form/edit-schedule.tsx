@@ -10,10 +10,11 @@ import { usePoll } from '../../state/poll.ts';
 import { goTo, href, place } from '../../state/route.ts';
 import { may, me } from '../../state/session.ts';
 import { callPath, pagePath } from '../../state/schedule-paths.ts';
-import { ChangedMeanwhile } from './changed-meanwhile.tsx';
 import { type Draft, draftOf, rebase } from './draft.ts';
 import { ScheduleForm } from './form.tsx';
 import type { PageProps } from '../page-props.ts';
+import { differencesOf } from '../../parts/differences/difference.ts';
+import { Differences } from '../../parts/differences/differences.tsx';
 
 /** Asked once: what others do meanwhile, the daemon says when the change is sent. */
 const ONCE = { everyMs: 86_400_000 };
@@ -92,5 +93,39 @@ function Editing({ opened }: { opened: Opened }) {
         />
       )}
     </ScheduleForm>
+  );
+}
+
+interface Props {
+  /** What was opened. */
+  base: Schedule;
+  /** What somebody else has made of it. */
+  theirs: Schedule;
+  onKeepBoth: () => void;
+  onTakeTheirs: () => void;
+}
+
+/** Nothing was saved, since it would have undone what somebody else has saved: what that is, and how to go on. */
+function ChangedMeanwhile({ base, theirs, onKeepBoth, onTakeTheirs }: Props) {
+  return (
+    <section class="card" role="alert">
+      <h2>Somebody has changed it meanwhile</h2>
+      <p class="field">
+        You opened version {base.version}; it is version {theirs.version} now. Nothing of yours is saved yet.
+      </p>
+      <Differences
+        label="What was changed meanwhile"
+        differences={differencesOf(base, theirs)}
+        heads={['When you opened it', 'Now']}
+      />
+      <div class="actions">
+        <button type="button" onClick={onTakeTheirs}>
+          Discard my changes
+        </button>
+        <button type="button" class="main" onClick={onKeepBoth}>
+          Put my changes on top
+        </button>
+      </div>
+    </section>
   );
 }

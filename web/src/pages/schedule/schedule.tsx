@@ -7,11 +7,10 @@ import type {
 } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
 import { Month } from '../../parts/month/month.tsx';
-import { Loaded } from '../../parts/states.tsx';
+import { Empty, Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
-import { place } from '../../state/route.ts';
+import { href, place } from '../../state/route.ts';
 import { Definition } from './definition.tsx';
-import { Gone } from './gone.tsx';
 import { Head } from './head.tsx';
 import { Observed } from './observed.tsx';
 import { callPath } from '../../state/schedule-paths.ts';
@@ -105,4 +104,21 @@ function everyMs(fires: readonly string[]): number | null {
   const [first, last] = [fires[0], fires.at(-1)];
   if (fires.length < 2 || first === undefined || last === undefined) return null;
   return (Date.parse(last) - Date.parse(first)) / (fires.length - 1);
+}
+
+/** No schedule has this id. If one had it, its versions and runs are readable still, and it can be brought back. */
+function Gone({ id, onDone }: { id: string; onDone: () => void }) {
+  return (
+    <div class="stack">
+      <h1 class="user">{id}</h1>
+      <Empty title="There is no such schedule">
+        <p>It was deleted, or never made.</p>
+        <p>
+          <a href={href('/schedules')}>All schedules</a> ·{' '}
+          <a href={href('/runs', { scheduleId: id })}>Its runs</a>
+        </p>
+      </Empty>
+      <Versions id={id} current={null} onDone={onDone} />
+    </div>
+  );
 }

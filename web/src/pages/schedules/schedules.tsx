@@ -3,18 +3,18 @@ import { findSchedules } from '../../api/schedules.ts';
 import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
-import { Table } from '../../parts/lists/table.tsx';
+import { type Column, Table } from '../../parts/lists/table.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, place } from '../../state/route.ts';
-import { may } from '../../state/session.ts';
+import { may, scope } from '../../state/session.ts';
 import { oneZone } from '../../state/zone.ts';
 import { Actions, NewSchedule } from './actions.tsx';
 import { type Asked, Acts } from './acts.tsx';
-import { boxesFor } from './boxes.tsx';
-import { useChosen } from './chosen.ts';
+import { type Chosen, useChosen } from './chosen.ts';
 import { columnsIn } from './columns.tsx';
-import { Count } from './count.tsx';
-import { ORDERS, inOrder, labelsOf } from './order.ts';
+import { type Shown, countText, inOrder, labelsOf, ORDERS } from './order.ts';
+import type { Row } from './chosen-calls.ts';
+import { askSigns, scheduleTotal } from '../../api/signs.ts';
 
 const RECENT = 20;
 const EVERY_MS = 5_000;
@@ -130,4 +130,43 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
       )}
     </Empty>
   );
+}
+
+/** A box for each row, and one for all of them. */
+function boxesFor(rows: readonly Row[], { ids, toggle }: Chosen): Column<Row> {
+  const all = rows.map(({ id }) => id);
+  const count = all.filter((id) => ids.has(id)).length;
+  return {
+    head: (
+      <input
+        type="checkbox"
+        aria-label="Choose all on this page"
+        checked={count === all.length}
+        indeterminate={count > 0 && count < all.length}
+        onChange={({ currentTarget }) => toggle(all, currentTarget.checked)}
+      />
+    ),
+    cell: ({ id }) => (
+      <input
+        type="checkbox"
+        aria-label={`Choose ${id}`}
+        checked={ids.has(id)}
+        onChange={({ currentTarget }) => toggle([id], currentTarget.checked)}
+      />
+    ),
+  };
+}
+
+const COUNTED_EVERY_MS = 60_000;
+
+/** How many schedules the page shows, and of how many; those that a filter finds nobody counts, nor those of a scope. */
+function Count(shown: Shown) {
+  const { isWhole, isFiltered } = shown;
+  const isAsked = !isWhole && !isFiltered && scope.value === null;
+  const { data: total = null } = usePoll(
+    `total ${isAsked}`,
+    async (signal) => (isAsked ? scheduleTotal(await askSigns(signal)) : null),
+    { everyMs: COUNTED_EVERY_MS },
+  );
+  return <p class="quiet">{countText(shown, total)}</p>;
 }

@@ -1,14 +1,15 @@
 import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
 import type { Connection } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
 import { Pairs } from '../forms/pairs.tsx';
-import { BodyFields } from './body-fields.tsx';
 import { ConnectionField } from './connection-field.tsx';
 import { type EndpointDraft, linesOf } from './endpoint-draft.ts';
 import { type HttpPart, KEPT } from './http-part.ts';
 import { OutcomeFields } from './outcome-fields.tsx';
 import type { Sent } from './sent.ts';
-import { WhatIsSent } from './what-is-sent.tsx';
+import { BODY_PLACEHOLDERS } from '../../../../src/core/http/body-template.ts';
+import { SecretPairs } from '../forms/secret-pairs.tsx';
 
 /** Of its fields. */
 export const HTTP_PATHS: readonly string[] = [
@@ -107,5 +108,85 @@ function OtherCalls({ part }: { part: HttpPart }) {
         hint="Called once when a running run is cancelled or replaced."
       />
     </details>
+  );
+}
+
+const SHOWN = 20_000;
+
+/** The request of the next run, as it would be sent. */
+function WhatIsSent({ sent: { method, url, headers, own, body, unknown } }: { sent: Sent }) {
+  return (
+    <section class="field" aria-labelledby="what-is-sent">
+      <h3 id="what-is-sent">What is sent</h3>
+      <pre class="user sent" aria-label="The request" tabIndex={0}>
+        {[`${method} ${url}`, ...headers.map(([name, value]) => `${name}: ${value}`)].join('\n')}
+        {body !== null && `\n\n${body.slice(0, SHOWN)}`}
+      </pre>
+      <div class="note">
+        {unknown !== null && <p class="fault">{unknown}</p>}
+        {unknown === null && body === null && <p>No body: a {method} carries none.</p>}
+        {body === '' && <p>The body is empty.</p>}
+        {body !== null && body.length > SHOWN && <p>and {body.length - SHOWN} more characters.</p>}
+        <p>
+          For the first attempt of a sample run; firelock adds <span class="mono">{own.join(', ')}</span>.
+        </p>
+      </div>
+    </section>
+  );
+}
+
+const TYPES = ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml'];
+
+interface BodyProps {
+  part: HttpPart;
+  /** What each kind of body is. */
+  bodies: readonly (readonly [kind: EndpointDraft['bodyKind'], text: string])[];
+}
+
+/** What a request carries. */
+function BodyFields({ part, bodies }: BodyProps) {
+  const { bodyKind } = part.draft;
+  const types = useId();
+  return (
+    <>
+      <SelectField
+        {...{ part, path: '/target/body', name: 'bodyKind', options: bodies }}
+        label="Body"
+        hint="Below is what comes of it. A GET and a HEAD carry none."
+      />
+      {bodyKind === 'template' && (
+        <>
+          <TextField
+            {...{ part, path: '/target/body/contentType', name: 'contentType', list: types, isMono: true }}
+            label="Content type"
+            hint="How values are written follows from it. Empty: application/json."
+          />
+          <datalist id={types}>
+            {TYPES.map((type) => (
+              <option key={type} value={type} />
+            ))}
+          </datalist>
+          <AreaField
+            {...{ part, path: '/target/body/template', name: 'template', rows: 8 }}
+            label="Text"
+            hint={
+              <>
+                Filled in: <span class="mono">{BODY_PLACEHOLDERS}</span>, where … is a JSON pointer. In JSON,
+                one inside quotes becomes text, and one outside of them a value. Whoever may read this sees
+                the text: a secret has its place below.
+              </>
+            }
+          />
+          <SecretPairs
+            label="Secret values of the text"
+            hint={`{{secret/NAME}} stands for one. ${KEPT}`}
+            path="/target/body/secrets"
+            draft={part.draft.bodySecrets}
+            faults={part.faults}
+            onChange={(bodySecrets) => part.change({ bodySecrets })}
+          />
+        </>
+      )}
+    </>
   );
 }
