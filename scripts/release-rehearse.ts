@@ -21,8 +21,12 @@ import { type Program, listening, startCommand } from '../test/support/programs.
 import { HUNG_AFTER_MS } from '../test/support/until.ts';
 import { within } from '../test/support/within.ts';
 import { type Check, runChecks } from './support/checks.ts';
-import { type NpmRegistry, startNpmRegistry } from './support/npm-registry.ts';
-import { hasOciRegistry, startOciRegistry } from './support/oci-registry.ts';
+import {
+  type NpmRegistry,
+  hasOciRegistry,
+  startNpmRegistry,
+  startOciRegistry,
+} from './support/registries.ts';
 import { shellOf } from './support/package.ts';
 
 interface Stage {
