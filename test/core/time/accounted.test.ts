@@ -27,7 +27,10 @@ const SEEDS = casesOf(80);
 
 function randomOf(seed: number) {
   const random = createRandom(seed, 'accounted');
-  return { ...random, below: (bound: number) => Math.floor(random.next() * bound) };
+  return {
+    below: (bound: number) => Math.floor(random.next() * bound),
+    pick: <T>(choices: readonly T[]): T => random.pick(choices),
+  };
 }
 
 /** What a caller asked to skip: some of all moments. */
