@@ -85,19 +85,20 @@ interface Statement {
   params: (string | number | Buffer | null)[];
 }
 
+const NO_ROWS = Object.assign([], { columns: [] });
+
 /** The statement that the work would run. */
 async function statementOf(work: (db: Executor) => Promise<unknown>): Promise<Statement> {
   let found: Statement | undefined;
-  const noRows = Object.assign([], { columns: [] });
   const session = {
     prepareQuery: (query: Statement) => {
       found = query;
-      return { execute: () => Promise.resolve(noRows) };
+      return { execute: () => Promise.resolve(NO_ROWS) };
     },
   };
   const execute = (statement: SQL) => {
     found = new PgDialect().sqlToQuery(statement) as Statement;
-    return Promise.resolve(noRows);
+    return Promise.resolve(NO_ROWS);
   };
   // It may demand a row of the answer.
   await work({ _: { session }, execute } as unknown as Executor).catch(() => undefined);
@@ -425,7 +426,8 @@ test('who names a connection is found among very many schedules by reading only 
   const ofSchedules = await statementOf((db) => {
     const isFirst = (statement: SQL) =>
       new PgDialect().sqlToQuery(statement).sql.includes('FROM schedules WHERE lane');
-    const execute = (statement: SQL) => (isFirst(statement) ? db.execute(statement) : Promise.resolve([]));
+    const execute = (statement: SQL) =>
+      isFirst(statement) ? db.execute(statement) : Promise.resolve(NO_ROWS);
     return namersOf(
       { execute } as unknown as Executor,
       { table: 'connections', id: 'c0', which: 'all', scope: null },

@@ -77,9 +77,9 @@ export async function forgetOldAlerts(tx: Transaction, before: Instant, limit: n
   const alerts = await rowsOf(tx)(sql`-- forgetOldAlerts
     DELETE FROM alerts WHERE id IN (SELECT id FROM alerts WHERE until IS NOT NULL AND until < ${at} ORDER BY until LIMIT ${limit})
     RETURNING id`);
-  const messages = await rowsOf<{ id: string }>(tx)(sql`-- forgetOldAlerts
-    SELECT run_id AS id FROM messages WHERE created_at < ${at} AND gathers_until IS NULL ORDER BY created_at LIMIT ${limit}`);
-  const ids = uuids(messages.map(({ id }) => id));
+  const messages = await onlyColumnOf<string>(tx)(sql`-- forgetOldAlerts
+    SELECT run_id FROM messages WHERE created_at < ${at} AND gathers_until IS NULL ORDER BY created_at LIMIT ${limit}`);
+  const ids = uuids(messages);
   const named = sql`SELECT run_id, alert_id FROM message_alerts WHERE run_id = ANY (${ids}) LIMIT ${MOST_NAMED}`;
   const [gone] = await rowsOf<{ count: number }>(tx)(sql`-- forgetOldAlerts
     WITH gone AS (DELETE FROM message_alerts WHERE (run_id, alert_id) IN (${named}) RETURNING run_id)

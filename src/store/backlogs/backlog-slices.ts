@@ -42,12 +42,9 @@ export async function endSlice(
   { limit, besides, noteRuns }: SliceSize,
 ): Promise<Slice> {
   const { kind, scheduleUid, position } = backlog;
-  const found = await rowsOf<{ id: string }>(tx)(sql`-- endSlice
+  const found = await onlyColumnOf<string>(tx)(sql`-- endSlice
     ${kind === 'deleted' ? openRunsOf(scheduleUid, limit + besides.length) : replaceableOf(backlog, limit + besides.length)}`);
-  const ids = found
-    .map(({ id }) => id)
-    .filter((id) => !besides.includes(id))
-    .slice(0, limit);
+  const ids = found.filter((id) => !besides.includes(id)).slice(0, limit);
   noteRuns(ids);
   const locked = await lockOpenRuns(tx, ids, 'skipLocked');
   const now = await databaseNow(tx);
@@ -122,7 +119,7 @@ const MOST_VISITED = 5_000;
 
 /** Null: it has come to the last of them. */
 async function lastVisited(tx: Transaction, from: string): Promise<string | null> {
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- lastVisited
+  const [last = null] = await onlyColumnOf<string>(tx)(sql`-- lastVisited
     SELECT id FROM runs WHERE id > ${from}::uuid ORDER BY id OFFSET ${MOST_VISITED - 1} LIMIT 1`);
-  return rows[0]?.id ?? null;
+  return last;
 }

@@ -3,7 +3,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { PlannedUpTo } from '../../core/time/cursors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, recordsOf } from '../../postgres/sql/rows.ts';
 import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { TimedSchedule } from '../schedules/locked-schedule.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
@@ -88,7 +88,7 @@ export async function moveCursorsUnderSharedCalendars(
   moves: readonly CalendarMove[],
 ): Promise<ReadonlySet<string>> {
   const users = moves.map(({ user }) => user);
-  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- moveCursorsUnderSharedCalendars
+  const moved = await onlyColumnOf<string>(tx)(sql`-- moveCursorsUnderSharedCalendars
     WITH movable AS MATERIALIZED (
       SELECT s.uid, m.next_occurrence_at, m.next_fire_at
       FROM unnest(${uuids(users.map(({ uid }) => uid))}, ${ints(users.map(({ version }) => version))},
@@ -105,14 +105,11 @@ export async function moveCursorsUnderSharedCalendars(
       next_fire_at = CASE WHEN s.error IS NULL THEN m.next_fire_at ELSE s.next_fire_at END,
       locked_by = NULL, locked_at = NULL
     FROM movable m WHERE s.uid = m.uid RETURNING s.uid`);
-  await lookAtAlertsOf(
-    tx,
-    rows.map(({ uid }) => uid),
-  );
-  if (rows.length > 0)
+  await lookAtAlertsOf(tx, moved);
+  if (moved.length > 0)
     await tx.execute(sql`-- moveCursorsUnderSharedCalendars
     SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-  return new Set(rows.map(({ uid }) => uid));
+  return new Set(moved);
 }
 
 function userOf({ enabled, timing, ...row }: Row): CalendarUser[] {

@@ -209,14 +209,14 @@ export async function lockFollowers(
 ): Promise<{ free: ReadonlySet<string>; locked: ReadonlySet<string> }> {
   const uids = [...new Set(pairs.map(({ followerUid }) => followerUid))];
   const rowsWhere = (condition = sql``, of: readonly string[] = uids) =>
-    rowsOf<{ uid: string }>(tx)(sql`-- lockFollowers
+    onlyColumnOf<string>(tx)(sql`-- lockFollowers
       SELECT uid FROM schedules WHERE uid = ANY (${uuids(of)}) ${condition}`);
   const alone = await rowsWhere(sql`AND overlap <> 'allow' ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
   const shared = await rowsWhere(sql`AND overlap = 'allow' ORDER BY uid FOR SHARE SKIP LOCKED`);
-  const free = new Set([...alone, ...shared].map(({ uid }) => uid));
+  const free = new Set([...alone, ...shared]);
   const left = uids.filter((uid) => !free.has(uid));
   const locked = left.length === 0 ? [] : await rowsWhere(sql``, left);
-  return { free, locked: new Set(locked.map(({ uid }) => uid)) };
+  return { free, locked: new Set(locked) };
 }
 
 /** Writes an effect for each of these pairs whose own effect is about all followers. Answers how many it wrote. */

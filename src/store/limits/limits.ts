@@ -4,7 +4,7 @@ import { runsInScope } from '../scopes/in-scope.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, queryPrepared } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../instances/installation-row.ts';
 import { MAY_BEGIN } from '../runs/begin-by.ts';
 import { ATTENDED_LANES, isPull, isUnattended } from '../runs/statement-parts.ts';
@@ -109,12 +109,11 @@ const MAX_AT_ONCE = 500;
  * Limits that another transaction has locked are passed over.
  */
 export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {
-  const locked = await rowsOf<{ id: string }>(tx)(sql`-- admitUnderLock
+  const locked = await onlyColumnOf<string>(tx)(sql`-- admitUnderLock
     SELECT id FROM limits WHERE id = ANY (${texts(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`);
   if (locked.length === 0) return { toClaim: 0, toPull: 0 };
-  const lockedIds = locked.map(({ id }) => id);
-  await giveUpIdlePlaces(tx, lockedIds);
-  return admitLocked(tx, lockedIds);
+  await giveUpIdlePlaces(tx, locked);
+  return admitLocked(tx, locked);
 }
 
 /** The same, of limits whose rows the transaction has locked by an earlier statement. */

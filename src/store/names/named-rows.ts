@@ -192,12 +192,12 @@ async function notifiersNaming(
       WHERE v.schedule_uid = ${uid} AND v.version = ${version}
         AND v.definition #>> '{target,connection}' = ${id})
     AND ${which === 'all' ? sql`true` : hasSecretValues(uid, version)}`;
-  const notifiers = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
+  const notifiers = await onlyColumnOf<string>(tx)(sql`-- notifiersNaming
     SELECT n.id FROM notifiers n WHERE ${all(names(sql`n.uid`, sql`n.version`), namesSeen(sql`n.id`, scope))} ORDER BY n.id LIMIT ${most}`);
-  const messages = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
+  const messages = await onlyColumnOf<string>(tx)(sql`-- notifiersNaming
     SELECT r.id::text FROM notifiers n JOIN runs r ON r.schedule_uid = n.uid AND r.trigger NOT IN ('schedule', 'catchUp', 'backfill')
     WHERE ${all(names(sql`r.schedule_uid`, sql`r.schedule_version`), runsInScope(scope, 'read'))} ORDER BY r.id LIMIT ${most}`);
-  return { notifiers: notifiers.map((row) => row.id), messages: messages.map((row) => row.id) };
+  return { notifiers, messages };
 }
 
 function all(first: SQL, others: readonly SQL[]): SQL {

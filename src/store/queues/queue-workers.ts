@@ -4,7 +4,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { laneOfQueue, queueOfLane } from '../../core/runs/run-lane.ts';
 import { isPull } from '../runs/statement-parts.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { namesSeen, queuesSeen, runsInScope } from '../scopes/in-scope.ts';
 import { noHandoffs } from '../instances/installation-row.ts';
 
@@ -46,11 +46,11 @@ export async function forgetOldWorkers(db: Executor, most: number): Promise<numb
 
 /** Which of these queues have a run that may be claimed: none while maintenance holds runs. */
 export async function queuesWithWork(db: Executor, queues: readonly string[]): Promise<string[]> {
-  const rows = await rowsOf<{ lane: string }>(db)(sql`-- queuesWithWork
+  const lanes = await onlyColumnOf<string>(db)(sql`-- queuesWithWork
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
     WHERE NOT ${noHandoffs} AND EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`);
-  return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
+  return lanes.flatMap((lane) => queueOfLane(lane) ?? []);
 }
 
 /** The state of a queue. */

@@ -162,7 +162,7 @@ export interface TimingPage {
   limit: number;
 }
 
-interface Row extends PlannedUpTo {
+interface TimedRow extends PlannedUpTo {
   uid: string;
   id: string;
   timing: string;
@@ -180,16 +180,16 @@ export async function listTimings(
   { scope, after, limit }: TimingPage,
 ): Promise<TimedSchedule[]> {
   if (scope === null) {
-    const rows = await recordsOf<Row>(db)(sql`-- listTimings
+    const rows = await recordsOf<TimedRow>(db)(sql`-- listTimings
     SELECT ${TIMED} FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after ?? FIRST_UUID} ORDER BY s.uid LIMIT ${limit}`);
     return rows.map(toTimed);
   }
-  const found: Row[] = [];
+  const found: TimedRow[] = [];
   const last = after ?? '';
   for (const { from, end } of prefixRanges(seenPrefixes(scope)).filter((range) => range.end > last)) {
     if (found.length >= limit) break;
-    const rows = await recordsOf<Row>(db)(sql`-- listTimings
+    const rows = await recordsOf<TimedRow>(db)(sql`-- listTimings
     SELECT ${TIMED} FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.id > ${last} AND s.id >= ${from} AND s.id < ${end}
     ORDER BY s.id LIMIT ${limit - found.length}`);
@@ -200,7 +200,7 @@ export async function listTimings(
 
 const TIMED = sql`s.uid, s.id, s.created_at, s.timing, s.has_skips, clock_timestamp() AS now, ${CURSOR}`;
 
-function toTimed({ uid, id, createdAt, timing, hasSkips, now, ...cursor }: Row): TimedSchedule {
+function toTimed({ uid, id, createdAt, timing, hasSkips, now, ...cursor }: TimedRow): TimedSchedule {
   const after = planningGoesOnAfter(cursor, now);
   const goesOnAfter = after > now ? after : null;
   return { uid, identity: { id, createdAt }, timing: timingOf(timing), hasSkips, goesOnAfter };

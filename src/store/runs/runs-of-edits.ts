@@ -57,16 +57,16 @@ export async function markLocked(
 ): Promise<{ marked: number; locked: string | null }> {
   if (ids.length === 0) return { marked: 0, locked: null };
   const named = sql`SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) ORDER BY id`;
-  const free = await rowsOf<{ id: string }>(tx)(sql`-- markLocked
+  const free = await onlyColumnOf<string>(tx)(sql`-- markLocked
     ${named} FOR NO KEY UPDATE SKIP LOCKED`);
-  const isFree = new Set(free.map(({ id }) => id));
+  const isFree = new Set(free);
   const there =
     free.length < ids.length
-      ? await rowsOf<{ id: string }>(tx)(sql`-- markLocked
+      ? await onlyColumnOf<string>(tx)(sql`-- markLocked
     ${named}`)
       : [];
-  const locked = there.find(({ id }) => !isFree.has(id))?.id ?? null;
-  const before = [...isFree].filter((id) => locked === null || id < locked);
+  const locked = there.find((id) => !isFree.has(id)) ?? null;
+  const before = free.filter((id) => locked === null || id < locked);
   return { marked: await mark(tx, before), locked };
 }
 
@@ -107,11 +107,10 @@ const NOTHING: ReleasedRuns = { found: 0, released: 0, toPull: false, effects: 0
  * judge them. Runs that another transaction has locked are left for the next call.
  */
 export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<ReleasedRuns> {
-  const held = await rowsOf<{ id: string }>(tx)(sql`-- releaseHeldRuns
-    SELECT run_id AS id FROM held_runs ORDER BY run_id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
+  const held = await onlyColumnOf<string>(tx)(sql`-- releaseHeldRuns
+    SELECT run_id FROM held_runs ORDER BY run_id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
   if (held.length === 0 || (await readInstallation(tx)).mode !== 'works') return NOTHING;
-  const ids = held.map(({ id }) => id);
-  const locked = await lockOpenRuns(tx, ids, 'skipLocked');
+  const locked = await lockOpenRuns(tx, held, 'skipLocked');
   // A run that has been cancelled, or abandoned with its schedule, is no longer held.
   const waiting = locked.filter(({ status }) => status === 'waiting');
   const guarded = await guardedAmong(tx, waiting);
@@ -122,7 +121,7 @@ export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<R
   }));
   const saved = await saveLockedRuns(tx, changes);
   const judged = await writeOverlapEffects(tx, [...guarded]);
-  await forget(tx, ids, locked);
+  await forget(tx, held, locked);
   return {
     found: held.length,
     released: waiting.length,

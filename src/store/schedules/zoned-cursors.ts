@@ -12,6 +12,7 @@ import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts'
 import {
   type InstantText,
   LOCK_LIMIT,
+  onlyColumnOf,
   recordsOf,
   rowsOf,
   toInstant,
@@ -82,7 +83,7 @@ export async function moveCursorsIfUnplanned(
   zoneData: string,
   moves: readonly CursorMove[],
 ): Promise<number> {
-  const rows = await rowsOf<{ uid: string }>(db)(sql`-- moveCursorsIfUnplanned
+  const moved = await onlyColumnOf<string>(db)(sql`-- moveCursorsIfUnplanned
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     newer AS MATERIALIZED (SELECT ${newerZoneDataLives(zoneData)} AS lives FROM clock),
     movable AS MATERIALIZED (
@@ -102,14 +103,11 @@ export async function moveCursorsIfUnplanned(
     UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,
       locked_by = NULL, locked_at = NULL
     FROM movable m WHERE s.uid = m.uid RETURNING s.uid`);
-  await lookAtAlertsOf(
-    db,
-    rows.map(({ uid }) => uid),
-  );
-  if (rows.length > 0)
+  await lookAtAlertsOf(db, moved);
+  if (moved.length > 0)
     await db.execute(sql`-- moveCursorsIfUnplanned
     SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-  return rows.length;
+  return moved.length;
 }
 
 /** Until when an instance `i` may have planned something: for a living instance, this is later than now. */

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { endRun } from '../../../core/runs/transitions.ts';
-import { databaseNow, rowsOf } from '../../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { writeBacklogs } from '../../backlogs/backlog-rows.ts';
 import { type MeetingLocks, type RunChange, lockOpenRuns, saveLockedRuns } from '../lock-and-save.ts';
@@ -23,11 +23,10 @@ export async function abandonOpenRuns(
   tx: Transaction,
   schedule: { uid: string; id: string },
 ): Promise<AbandonedRuns & { isMore: boolean }> {
-  const found = await rowsOf<{ id: string }>(tx)(sql`-- abandonOpenRuns
+  const found = await onlyColumnOf<string>(tx)(sql`-- abandonOpenRuns
     ${openRunsOf(schedule.uid, MAX_AT_ONCE + 1)}`);
   const isMore = found.length > MAX_AT_ONCE;
-  const ids = found.slice(0, MAX_AT_ONCE).map(({ id }) => id);
-  const { abandoned, effects } = await abandonRuns(tx, ids, 'wait');
+  const { abandoned, effects } = await abandonRuns(tx, found.slice(0, MAX_AT_ONCE), 'wait');
   const { uid, id: scheduleId } = schedule;
   const backlogs = await writeBacklogs(tx, isMore ? [{ kind: 'deleted', uid, scheduleId }] : []);
   return { abandoned, effects: effects + backlogs, isMore };
@@ -46,13 +45,13 @@ export function openRunsOf(scheduleUid: string | SQL, limit: number): SQL {
  * are passed over.
  */
 export async function abandonWaitingOfDeleted(tx: Transaction, limit: number): Promise<AbandonedRuns> {
-  const found = await rowsOf<{ id: string }>(tx)(sql`-- abandonWaitingOfDeleted
+  const found = await onlyColumnOf<string>(tx)(sql`-- abandonWaitingOfDeleted
     SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger <> 'api'
       AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid)
       AND NOT EXISTS (SELECT FROM notifiers n WHERE n.uid = r.schedule_uid) LIMIT ${limit}`);
   const done = { abandoned: 0, effects: 0 };
   for (let first = 0; first < found.length; first += MAX_AT_ONCE) {
-    const ids = found.slice(first, first + MAX_AT_ONCE).map(({ id }) => id);
+    const ids = found.slice(first, first + MAX_AT_ONCE);
     const { abandoned, effects } = await abandonRuns(tx, ids, 'skipLocked');
     done.abandoned += abandoned;
     done.effects += effects;

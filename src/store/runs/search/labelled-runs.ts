@@ -3,7 +3,7 @@ import type { Scope } from '../../../core/access/scope.ts';
 import { isOfSchedule } from '../../../core/runs/run.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import {
   type Labels,
   isLabelled,
@@ -78,14 +78,14 @@ export async function labelledThemselves(
   { scope, use, few = FEW_OWN }: { scope: Scope; use: RunUse; few?: number },
 ): Promise<PagePart[]> {
   if (filter.scheduleUids || filter.triggers?.includes('api') === false) return [];
-  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- labelledThemselves
+  const found = await onlyColumnOf<string>(db)(sql`-- labelledThemselves
     SELECT t.run_id FROM run_tags t WHERE ${have(labels)}${tagInScope(scope, use)} LIMIT ${few + 1}`);
   const conditions = runsInScope(scope, use);
-  if (rows.length > few) {
+  if (found.length > few) {
     const all = [isItselfLabelled(sql`r.id`, labels), ...conditions];
     return [{ filter: { ...filter, triggers: ['api'] }, more: { conditions: all } }];
   }
-  const ids = rows.map((row) => row.run_id).filter((id) => filter.ids?.includes(id) ?? true);
+  const ids = found.filter((id) => filter.ids?.includes(id) ?? true);
   return ids.length === 0 ? [] : [{ filter: { ...filter, triggers: undefined, ids }, more: { conditions } }];
 }
 

@@ -96,9 +96,9 @@ export async function lockFreeRuns(
   const locked =
     missing.length === 0
       ? []
-      : await rowsOf<{ id: string }>(tx)(sql`-- lockFreeRuns
+      : await onlyColumnOf<string>(tx)(sql`-- lockFreeRuns
         SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${uuids(missing)}) AND status = ANY (${texts(statuses)})`);
-  return { free: rows.filter(({ status }) => statuses.includes(status)), locked: locked.map(({ id }) => id) };
+  return { free: rows.filter(({ status }) => statuses.includes(status)), locked };
 }
 
 /**

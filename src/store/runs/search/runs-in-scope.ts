@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type RunTrigger, isOfSchedule } from '../../../core/runs/run.ts';
 import { hasOneOfIds } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { type RunUse, eachRange, namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { ONE_OFF_KEYS } from '../idempotency-keys.ts';
 import {
@@ -73,9 +73,9 @@ export async function fewSchedulesInScope(
     (range) => sql`(SELECT DISTINCT schedule_id, schedule_uid FROM schedule_versions WHERE ${range}
       ORDER BY schedule_id, schedule_uid LIMIT ${most + 1})`,
   );
-  const rows = await rowsOf<{ uid: string }>(db)(sql`-- fewSchedulesInScope
+  const uids = await onlyColumnOf<string>(db)(sql`-- fewSchedulesInScope
     SELECT v.schedule_uid AS uid FROM (${sql.join(parts, sql` UNION ALL `)}) AS v LIMIT ${most + 1}`);
-  return rows.length > most ? null : rows.map(({ uid }) => uid);
+  return uids.length > most ? null : uids;
 }
 
 /** The ids of the scope's one-off runs; null: they are many. */
@@ -87,9 +87,9 @@ export async function fewOneOffs(
   const parts = eachRange(sql`k.key COLLATE "C"`, scope, use).map(
     (range) => sql`(SELECT k.run_id FROM run_keys k WHERE ${IS_ONE_OFF} AND ${range} LIMIT ${most + 1})`,
   );
-  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- fewOneOffs
+  const ids = await onlyColumnOf<string>(db)(sql`-- fewOneOffs
     SELECT k.run_id FROM (${sql.join(parts, sql` UNION ALL `)}) AS k LIMIT ${most + 1}`);
-  return rows.length > most ? null : rows.map((row) => row.run_id);
+  return ids.length > most ? null : ids;
 }
 
 /** In the words of the index of their keys. */

@@ -7,7 +7,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { schedules, scheduleVersions } from '../../../postgres/schema.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { type PageRoom, containing, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/lists.ts';
-import { onlyColumnOf, rowsOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { namesSeen } from '../../scopes/in-scope.ts';
 import { isApart, isOver, LATE_UIDS } from './schedule-conditions.ts';
 
@@ -80,11 +80,11 @@ export async function lockSchedules(
 ): Promise<Map<string, Schedule>> {
   // One parameter: with one for each id, building and reading the statement was a good part of an import.
   const named = sql`${schedules.id} = ANY(${texts(ids)})`;
-  const locked = await rowsOf<{ uid: string }>(tx)(sql`-- lockSchedules
+  const locked = await onlyColumnOf<string>(tx)(sql`-- lockSchedules
     SELECT uid FROM schedules WHERE ${named} ORDER BY uid FOR ${sql.raw(strength)}`);
   // A second statement: the first one's snapshot is older than its locks.
   const rows = await select(tx, 'lockSchedules').where(named);
-  const uids = new Set(locked.map((row) => row.uid));
+  const uids = new Set(locked);
   if (rows.some((row) => !uids.has(row.schedule.uid))) {
     // Deleted and created again while its lock was waited for: what is there now is not locked.
     throw new TryAgain('a schedule was created while its id was looked at');
@@ -187,7 +187,7 @@ export async function lockFreeSchedules(
   const there =
     free.size === uids.length
       ? []
-      : await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
+      : await onlyColumnOf<string>(tx)(sql`-- lockFreeSchedules
     ${named}`);
-  return { free: [...free], locked: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
+  return { free: [...free], locked: there.filter((uid) => !free.has(uid)) };
 }
