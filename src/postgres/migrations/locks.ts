@@ -21,7 +21,7 @@ export async function asMigrator<T>(
   work: (holder: number) => Promise<T>,
 ): Promise<T | null> {
   return database.transaction(async (tx) => {
-    const holder = await tryLock(tx);
+    const holder = await tryAdvisory(tx, sql`'firelock migrations '`);
     return holder === null ? null : whileHeld(tx, work(holder));
   }, HELD_LIMIT_MS);
 }
@@ -29,10 +29,6 @@ export async function asMigrator<T>(
 /** False: another transaction applies a migration. An instance that lost its connection may have left one. */
 async function tryStep(tx: Executor): Promise<boolean> {
   return (await tryAdvisory(tx, sql`'firelock migration step '`)) !== null;
-}
-
-async function tryLock(tx: Executor): Promise<number | null> {
-  return tryAdvisory(tx, sql`'firelock migrations '`);
 }
 
 async function tryAdvisory(tx: Executor, name: SQL): Promise<number | null> {

@@ -120,13 +120,9 @@ export async function databaseNow(db: Executor): Promise<Instant> {
  * server even after this side has given up on the statement. What it did not write then goes its way past that row.
  * The limit takes no round trip, holds behind a pooler, and ends with the transaction: with the statement, where that
  * is one by itself. The rows that are locked must come from a join with this one, which so is there before them.
+ * A healthy instance never has a row locked for this long.
  */
-function lockLimit(ms: number): SQL {
-  return sql`set_config('lock_timeout', ${sql.raw(`'${ms}'`)}, true) AS lock_limit`;
-}
-
-/** A healthy instance never has a row locked for this long. */
-export const LOCK_LIMIT = lockLimit(200);
+export const LOCK_LIMIT = sql`set_config('lock_timeout', '200', true) AS lock_limit`;
 
 /** The same for the rest of the transaction. */
 export async function limitLockWaits(tx: Transaction): Promise<void> {

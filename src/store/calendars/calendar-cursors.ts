@@ -61,6 +61,7 @@ const usersWith = (
   condition: SQL,
 ) => sql`SELECT s.uid, s.id, s.version, CASE WHEN ${condition} THEN s.timing END AS timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
   FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid`;
+
 /** When the newest versions of schedules were written. */
 export async function readUpdatedAt(
   db: Executor,
