@@ -50,6 +50,8 @@ export type FirelockEvent =
   | { type: 'admissionRefused'; limitId: string; error: string }
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | ({ type: 'targetBlocked'; origin: string; address: string; because: string } & OfAttempt)
+  /** The same of the token server of a connection: of no one run, since many wait for one token. */
+  | { type: 'tokenServerBlocked'; connectionUid: string; origin: string; address: string; because: string }
   | { type: 'runStarted'; runId: string; latenessMs: number }
   | ({ type: 'runSettled'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** A target was asked what became of an earlier attempt of the run. */

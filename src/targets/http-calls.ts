@@ -102,7 +102,8 @@ export class HttpCalls {
     this.#pools = pools();
     this.#messagePools = pools();
     this.#room = deps.bodyRoom ?? new BodyRoom();
-    this.#tokenCalls = new TokenCalls({ pools: pools(), clock, userAgent: this.#userAgent });
+    const { events } = deps;
+    this.#tokenCalls = new TokenCalls({ pools: pools(), clock, userAgent: this.#userAgent, events });
     this.#tokens = new OAuthTokens({ clock, fetch: (client) => this.#tokenCalls.fetch(client) });
   }
 

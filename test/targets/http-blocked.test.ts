@@ -3,6 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { addressRanges } from '../../src/config/address-ranges.ts';
+import type { Connection } from '../../src/core/connections/connection.ts';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Outcome } from '../../src/core/runs/attempts/outcome.ts';
 import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
@@ -11,6 +12,7 @@ import { hasNoAddress } from '../../src/runtime/names/resolve.ts';
 import { AddressBlocked, createAddressGuard } from '../../src/targets/address-guard.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { Exchange } from '../../src/targets/http-exchange.ts';
+import { tokenClient } from './login/clients.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { targetAt } from '../support/targets.ts';
@@ -82,6 +84,23 @@ describe('an address in the URL is judged, without a resolver', () => {
     expect(await deliver('http://[fe80::1%25eth0]/')).toMatchObject({ kind: 'transient' });
     expect(asked).toEqual([]);
   });
+});
+
+test('a token server at a blocked address is told the operator, of whichever run wanted the token', async () => {
+  const events = createEventBus();
+  const seen: FirelockEvent[] = [];
+  events.subscribe((event) => seen.push(event));
+  const kind = httpTarget(2, { events });
+  const auth = { tokenUrl: 'http://169.254.169.254/token' };
+  const connection = { id: 'api', headers: {}, ...tokenClient({ auth }) } as unknown as Connection<string>;
+  const outcome = await kind.prepare?.(attemptOf({ connection }), never);
+  expect(outcome).toMatchObject({ error: { message: expect.stringContaining('is blocked') as string } });
+  const by = {
+    origin: 'http://169.254.169.254',
+    address: '169.254.169.254',
+    because: expect.any(String) as string,
+  };
+  expect(seen).toEqual([{ type: 'tokenServerBlocked', connectionUid: 'u-1', ...by }]);
 });
 
 describe('the addresses of a name', () => {

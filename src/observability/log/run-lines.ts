@@ -12,6 +12,7 @@ export const RUN_LINES: Lines = {
   runsAccepted: line.debug('one-off runs recorded'),
   pullRunsClaimed: line.debug('runs leased to a worker'),
   targetBlocked: line.warn('a target was not called: its address is blocked (docs/addresses.md)'),
+  tokenServerBlocked: line.warn('a token server was not called: its address is blocked (docs/addresses.md)'),
   targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
     logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
   targetCancelled: (logger, { runId, scheduleId, accepted, error }) => {

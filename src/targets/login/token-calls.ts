@@ -2,6 +2,7 @@ import type { OAuthClient } from '../../core/connections/connection.ts';
 import { originOf } from '../../core/schedules/schedule.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
 import type { AddressBlocked } from '../address-guard.ts';
 import { Exchange, type WholeAnswer } from '../http-exchange.ts';
 import type { HttpPools, TlsOwner } from '../http-pool.ts';
@@ -16,8 +17,8 @@ interface TokenCallsDeps {
   pools: HttpPools;
   clock: Clock;
   userAgent: string;
-  /** For the operator: the error does not say which address. */
-  onBlocked?: (client: TokenClient, origin: string, by: AddressBlocked) => void;
+  /** Gets events about blocked addresses, which the errors do not name. */
+  events?: EventBus | undefined;
 }
 
 const LIMIT_SECONDS = 10;
@@ -44,7 +45,7 @@ export class TokenCalls {
   }
 
   #exchange(client: TokenClient, request: HttpRequest, owner: TlsOwner | null): Promise<WholeAnswer> {
-    const { pools, clock, onBlocked } = this.#deps;
+    const { pools, clock } = this.#deps;
     return new Promise((resolve, reject) => {
       const exchange = new Exchange({
         request: { head: request, finish: () => request },
@@ -58,7 +59,7 @@ export class TokenCalls {
         onAnswer: resolve,
         onEnd: (ended, outcome) => {
           this.#underWay.delete(ended);
-          if (ended.blockedBy !== null) onBlocked?.(client, request.origin, ended.blockedBy);
+          if (ended.blockedBy !== null) this.#reportBlocked(client, request, ended.blockedBy);
           // After an answer this changes nothing.
           reject(new NoToken(`no access token: ${reasonOf(outcome)}`, { cause: lackOf(outcome) }));
         },
@@ -66,6 +67,11 @@ export class TokenCalls {
       this.#underWay.add(exchange);
       exchange.begin();
     });
+  }
+
+  #reportBlocked({ uid }: TokenClient, { origin }: HttpRequest, { address, because }: AddressBlocked): void {
+    const type = 'tokenServerBlocked';
+    this.#deps.events?.emit({ type, connectionUid: uid, origin, address, because });
   }
 }
 

@@ -3,6 +3,7 @@ import type { TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parseEgressProxy } from '../../../src/config/egress-proxy.ts';
 import type { OAuthClient } from '../../../src/core/connections/connection.ts';
+import type { FirelockEvent } from '../../../src/core/events.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createResolver } from '../../../src/runtime/names/resolver.ts';
 import { AddressBlocked, createAddressGuard } from '../../../src/targets/address-guard.ts';
@@ -147,16 +148,17 @@ describe('a token server', { tags: [ATTACK] }, () => {
 
   test('at a blocked address is not called, and the operator learns which', async () => {
     const { url, arrivals } = await tokenServer(TOKEN);
-    const blocked: unknown[] = [];
+    const emitted: FirelockEvent[] = [];
     const calls = tokenCalls({
       guard: { judge: ([address = '']) => Promise.reject(new AddressBlocked(address, 'a test')) },
-      onBlocked: ({ uid }, origin, { address, because }) => blocked.push({ uid, origin, address, because }),
+      events: { emit: (event) => void emitted.push(event), subscribe: () => undefined },
     });
     await expect(calls.fetch(tokenClient({ auth: { tokenUrl: url } }))).rejects.toThrow(
       'no access token: the token server: the address of the target is blocked',
     );
     expect(arrivals).toEqual([]);
-    expect(blocked).toEqual([{ uid: 'u-1', origin: url, address: '127.0.0.1', because: 'a test' }]);
+    const by = { origin: url, address: '127.0.0.1', because: 'a test' };
+    expect(emitted).toEqual([{ type: 'tokenServerBlocked', connectionUid: 'u-1', ...by }]);
   });
 
   test('is called through the egress proxy', async () => {
