@@ -50,7 +50,7 @@ const forwardInApi = forwardIn('api', [
   'targets|calendars',
   'runs',
   'schedules',
-  'connections|dashboard|instances|limits|maintenance|occurrences|queues|stats',
+  'connections|dashboard|instances|limits|occurrences|queues|stats',
   'notifiers',
 ]);
 

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
-import type { ApiDeps } from '../../src/api/deps.ts';
+import { type ApiDeps, ANSWER_LIMITS } from '../../src/api/deps.ts';
 import { createAccess } from '../../src/api/access/access.ts';
-import { ANSWER_LIMITS } from '../../src/api/http/plugins/answer-limits.ts';
 import { standardLimits } from '../../src/api/http/plugins/strangers.ts';
 import { createServer } from '../../src/api/server.ts';
 import { WORKS } from '../../src/core/installation.ts';

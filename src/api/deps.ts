@@ -7,7 +7,7 @@ import type { Instant } from '../core/instant.ts';
 import type { KnownState } from '../core/installation.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { OpenRunCaps } from '../operations/scope-caps.ts';
-import type { TookOver } from '../operations/take-over.ts';
+import type { TookOver } from '../operations/installation-changes.ts';
 import type { LogFollowers } from '../queues/log-followers.ts';
 import type { PullQueues } from '../queues/pull-queues.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -17,10 +17,9 @@ import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
 import type { BrowserRules } from './access/browser-rules.ts';
-import type { AnswerLimits } from './http/plugins/answer-limits.ts';
 import type { ConnectionLimits } from './http/plugins/strangers.ts';
-import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/target.ts';
+import type { PackedFile } from './http/packed-file.ts';
 
 /** What the API needs of the daemon around it. At any time, the database may be out of reach, or not migrated yet. */
 export interface ApiDeps {
@@ -85,3 +84,25 @@ export type Api = FastifyInstance<
   FastifyBaseLogger,
   ZodTypeProvider
 >;
+
+/** Bytes of answers that are written and not yet read. A page of a list has 4 MiB (PAGE_BYTES). */
+export interface AnswerLimits {
+  /** Of one caller; where callers have no names, of one address. */
+  ofCaller: number;
+  inAll: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** With the limits of every installation. */
+export const ANSWER_LIMITS: AnswerLimits = { ofCaller: 32 * MIB, inAll: 128 * MIB };
+
+/** The files that `npm run build` has made of web/. */
+export interface Dashboard {
+  /** Paths that show the dashboard, as routes: `/schedules/:id`. */
+  pages: readonly string[];
+  /** The document of all pages. It tells them for which daemon it is written, and is the same in each call. */
+  document(daemon: Pick<ApiDeps, 'basePath' | 'hasSignsElsewhere'>): Promise<PackedFile>;
+  /** Null: there is no such file. The names contain a hash of the content. */
+  asset(name: string): Promise<PackedFile | null>;
+}

@@ -2,48 +2,46 @@ import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from './deps.ts';
 import { countCallsUnderWay, guardRoutes } from './access/guard.ts';
-import { addMeRoute } from './access/me-route.ts';
-import { addSessionRoutes, resumeSessions } from './access/sessions.ts';
-import { createRefusals } from './audit/refusals.ts';
+import { addCallerRoutes, resumeSessions } from './access/caller-routes.ts';
+import { createRefusals } from './audit/entries.ts';
 import { addAuditRoute } from './audit/routes.ts';
 import { acceptJsonBodies, BODY_LIMIT } from './http/plugins/bodies.ts';
-import { answerProblems, notFound, sendProblem } from './http/plugins/answer-problems.ts';
+import { addSecurityHeaders, answerProblems, notFound, sendProblem } from './http/plugins/every-answer.ts';
 import { limitAnswers } from './http/plugins/answer-bytes.ts';
 import { documentRoutes } from './document/openapi.ts';
 import { takeCallsInTurn, takeLargeBodiesInTurn } from './http/plugins/in-turn.ts';
 import { guardSockets, refuseConnection, SOCKET_LIMITS } from './http/plugins/sockets.ts';
 import type { Strangers } from './http/plugins/strangers.ts';
-import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
 import { stringify } from './http/json/raw-json.ts';
-import { addBackfillRoute } from './occurrences/backfill-routes.ts';
+import { addBackfillRoute, addOccurrencesRoute } from './occurrences/routes.ts';
 import { addCalendarRoutes } from './calendars/routes.ts';
 import { addConnectionRoutes } from './connections/routes.ts';
 import { addDashboard, answerLostBrowsers } from './dashboard/routes.ts';
 import { addFireRoute, addSkipRoutes } from './schedules/fire-routes.ts';
-import { addInstanceRoutes, addVerifyRoute } from './instances/routes.ts';
+import { type SignsDeps, addInstanceRoutes, addSignsOfLife, addVerifyRoute } from './instances/routes.ts';
 import { addAlertRoute } from './alerts/routes.ts';
 import { parseQueryString, validateRequest } from './http/validation.ts';
 import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
-import { addMaintenanceRoutes } from './maintenance/routes.ts';
-import { addOccurrencesRoute } from './occurrences/routes.ts';
-import { addObservingRoute, addTakeOverRoute, refuseWhileObserving } from './instances/observing-routes.ts';
+import {
+  addMaintenanceRoutes,
+  addObservingRoute,
+  addTakeOverRoute,
+  refuseWhileObserving,
+} from './instances/installation-routes.ts';
 import { addNotifierRoutes } from './notifiers/routes.ts';
 import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPingRoutes } from './pings/routes.ts';
-import { withoutPingKeys } from './pings/ping-words.ts';
+import { withoutPingKeys } from './pings/ping-operations.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
 import { addQueueRoutes } from './queues/routes.ts';
 import { addRunActionRoutes } from './runs/action-routes.ts';
-import { addRunBulkRoute } from './runs/bulk-run-routes.ts';
-import { addRunRoutes } from './runs/routes.ts';
-import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
-import { addScheduleBulkRoute } from './schedules/bulk-schedule-routes.ts';
+import { addRunBulkRoute, addRunRoutes } from './runs/routes.ts';
+import { addScheduleBatchRoute, addScheduleBulkRoute } from './schedules/batch-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
-import { addSignsOfLife, type SignsDeps } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
-import { addVersionsRoute } from './schedules/version-routes.ts';
+import { addVersionsRoute } from './schedules/history-routes.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {
@@ -212,11 +210,6 @@ function addApi(api: Api, deps: ApiDeps): void {
   addVerifyRoute(api, slow);
   addAuditRoute(api, slow);
   addCallerRoutes(api, deps);
-}
-
-function addCallerRoutes(api: Api, deps: ApiDeps): void {
-  addMeRoute(api);
-  addSessionRoutes(api, deps);
 }
 
 /**

@@ -3,7 +3,7 @@ import type { MigrationWait } from '../core/own-resources.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
 import { type CursorsSetBack, setBackCursors } from '../operations/set-back-cursors.ts';
-import { observe } from '../operations/take-over.ts';
+import { observe } from '../operations/installation-changes.ts';
 import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
 import { dumpDatabase, MayBeRestored, restoreDatabase } from '../postgres/dump/dump-database.ts';

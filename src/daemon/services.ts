@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
-import { readDashboard } from '../api/dashboard/built-files.ts';
+import { readDashboard } from '../api/dashboard/routes.ts';
 import type { ApiDeps } from '../api/deps.ts';
 import { createServer, createSignsServer } from '../api/server.ts';
 import type { Logger } from '../observability/log/logger.ts';
-import { takeOver } from '../operations/take-over.ts';
+import { takeOver } from '../operations/installation-changes.ts';
 import type { Turning } from '../runtime/loop/loop.ts';
 import { isTooMany } from '../postgres/connection-budget.ts';
 import { listen } from '../postgres/connection/lasting-connection.ts';

@@ -10,6 +10,10 @@ import type { LoopDeps } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/in-scope.ts';
 import { OperationRefused } from './operation-refused.ts';
+import type { OfSchedule } from '../core/runs/new-run.ts';
+import { laneInScope } from '../core/runs/run-lane.ts';
+import type { RunRecord } from '../core/runs/run-record.ts';
+import { NO_SCHEDULE, scheduleIdOf } from '../postgres/sql/rows.ts';
 
 /** A call asks for more than FIRELOCK_SCOPES allows the scope. */
 function capReached({ prefix }: ScopeShare, cap: number, what: 'schedules' | 'open runs'): OperationRefused {
@@ -110,4 +114,23 @@ async function count({ database, clock }: CapsDeps, capped: readonly Capped[]): 
     one.taken -= before[index] ?? 0;
   }
   return Math.max(COUNT_EVERY_MS, (clock.monotonic() - began) * TIMES_ITS_WORK);
+}
+
+/** By what scopes have a run without a schedule. */
+export function nameOfOneOff({ scheduleId, key, notifierId }: RunRecord): string | null {
+  return scheduleId === NO_SCHEDULE ? (notifierId ?? key) : null;
+}
+
+/** The name by which a run has a scope; null: it has none. */
+export function nameOfRun({ scheduleId, key }: Pick<RunRecord, 'scheduleId' | 'key'>): string | null {
+  return scheduleIdOf(scheduleId) ?? key;
+}
+
+/** What a run takes from its schedule, in the lane of that one's scope. */
+export function inLaneOfScope(
+  definition: OfSchedule | null,
+  shares: ScopeShares = NO_SHARES,
+): OfSchedule | null {
+  if (definition === null) return null;
+  return { ...definition, lane: laneInScope(shares, definition.lane, definition.scheduleId) };
 }

@@ -11,13 +11,12 @@ import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import { type BrowserRulesDeps, createBrowserRules } from '../../src/api/access/browser-rules.ts';
-import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
-import { ANSWER_LIMITS, type AnswerLimits } from '../../src/api/http/plugins/answer-limits.ts';
+import { type Dashboard, type AnswerLimits, ANSWER_LIMITS } from '../../src/api/deps.ts';
 import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/strangers.ts';
 import { createServer } from '../../src/api/server.ts';
 import { type ScopeShares, NO_SHARES } from '../../src/core/access/scope.ts';
 import { type OpenRunCaps, createOpenRunCaps } from '../../src/operations/scope-caps.ts';
-import { takeOver } from '../../src/operations/take-over.ts';
+import { takeOver } from '../../src/operations/installation-changes.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { auditorFor } from '../../src/store/audit/audit-rows.ts';

@@ -32,11 +32,7 @@ export const ON_ANY: Attack[] = [
   { name: 'a step that is no UTF-8', suffix: '/%ff', statuses: [400] },
   { name: 'a slash at the end', suffix: '/', statuses: [404] },
   { name: 'a header of 17 KiB', headers: [`X-Bomb: ${'x'.repeat(17 * 1024)}`], statuses: [431] },
-  {
-    name: 'two hundred headers',
-    headers: Array.from({ length: 200 }, (_, n) => `X-${n}: 1`),
-    statuses: [431],
-  },
+  { name: 'two hundred headers', headers: Array.from(Array(200), (_, n) => `X-${n}: 1`), statuses: [431] },
   { name: 'two Hosts', headers: ['Host: elsewhere'], statuses: [400] },
   { name: 'a header without a colon', headers: ['nonsense'], statuses: [400] },
   { name: 'a header folded', headers: ['X-Folded: a', ' b'], statuses: [400] },
@@ -64,17 +60,14 @@ export const ON_IDS: Attack[] = [
 ];
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-const json = (name: string, body: string | Buffer, statuses = [400]): Attack => ({
-  name,
-  body,
-  statuses,
-  headers: [JSON_TYPE],
+const CHUNKED = 'Transfer-Encoding: chunked';
+const sent = (name: string, status: number, headers: string[], body?: string | Buffer): Attack => ({
+  ...{ name, statuses: [status], headers: [JSON_TYPE, ...headers], ...(body !== undefined && { body }) },
 });
+const json = (name: string, body: string | Buffer) => sent(name, 400, [], body);
 const typed = (type: string): Attack => ({
-  name: `the content type ${JSON.stringify(type)}`,
-  body: '{}',
-  headers: [`Content-Type: ${type}`],
-  statuses: [415],
+  ...{ name: `the content type ${JSON.stringify(type)}`, body: '{}' },
+  ...{ headers: [`Content-Type: ${type}`], statuses: [415] },
 });
 
 /** On routes that take a body. */
@@ -119,61 +112,14 @@ export const ON_BODIES: Attack[] = [
   typed('application/json; charset=utf-16'),
   typed('application/jsonp'),
   { name: 'no content type', body: '{}', statuses: [415] },
-  {
-    name: 'a compressed body',
-    body: gzipSync('{}'),
-    headers: [JSON_TYPE, 'Content-Encoding: gzip'],
-    statuses: [415],
-  },
-  {
-    name: 'an encoding that nobody knows',
-    body: '{}',
-    headers: [JSON_TYPE, 'Content-Encoding: rot13'],
-    statuses: [415],
-  },
-  {
-    name: 'a body of a gigabyte, announced',
-    headers: [JSON_TYPE, 'Content-Length: 1000000000'],
-    statuses: [413],
-  },
-  {
-    name: 'a length that is no number',
-    headers: [JSON_TYPE, 'Content-Length: 0x10'],
-    statuses: [400],
-  },
-  {
-    name: 'a negative length',
-    headers: [JSON_TYPE, 'Content-Length: -1'],
-    statuses: [400],
-  },
-  {
-    name: 'a length and chunks',
-    headers: [JSON_TYPE, 'Content-Length: 5', 'Transfer-Encoding: chunked'],
-    body: '0\r\n\r\n',
-    statuses: [400],
-  },
-  {
-    name: 'a chunk whose size is no number',
-    headers: [JSON_TYPE, 'Transfer-Encoding: chunked'],
-    body: 'zz\r\n{}\r\n0\r\n\r\n',
-    statuses: [400],
-  },
-  {
-    name: 'a chunk of negative size',
-    headers: [JSON_TYPE, 'Transfer-Encoding: chunked'],
-    body: '-2\r\n{}\r\n0\r\n\r\n',
-    statuses: [400],
-  },
-  {
-    name: 'extensions of a chunk without end',
-    headers: [JSON_TYPE, 'Transfer-Encoding: chunked'],
-    body: `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`,
-    statuses: [413],
-  },
-  {
-    name: 'another transfer encoding',
-    headers: [JSON_TYPE, 'Transfer-Encoding: gzip, chunked'],
-    body: '2\r\n{}\r\n0\r\n\r\n',
-    statuses: [400],
-  },
+  sent('a compressed body', 415, ['Content-Encoding: gzip'], gzipSync('{}')),
+  sent('an encoding that nobody knows', 415, ['Content-Encoding: rot13'], '{}'),
+  sent('a body of a gigabyte, announced', 413, ['Content-Length: 1000000000']),
+  sent('a length that is no number', 400, ['Content-Length: 0x10']),
+  sent('a negative length', 400, ['Content-Length: -1']),
+  sent('a length and chunks', 400, ['Content-Length: 5', CHUNKED], '0\r\n\r\n'),
+  sent('a chunk whose size is no number', 400, [CHUNKED], 'zz\r\n{}\r\n0\r\n\r\n'),
+  sent('a chunk of negative size', 400, [CHUNKED], '-2\r\n{}\r\n0\r\n\r\n'),
+  sent('extensions of a chunk without end', 413, [CHUNKED], `2;${'x'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`),
+  sent('another transfer encoding', 400, ['Transfer-Encoding: gzip, chunked'], '2\r\n{}\r\n0\r\n\r\n'),
 ];

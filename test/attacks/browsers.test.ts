@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { type Api, SCHEDULE, sendBytes, startApi } from '../api/api.ts';
-import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
+import type { Dashboard } from '../../src/api/deps.ts';
 import { addressRanges, parseAllowedHosts } from '../../src/config/address-ranges.ts';
 import { startDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';

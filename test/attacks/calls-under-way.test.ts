@@ -1,10 +1,10 @@
 // @module-tag attack
-import { once } from 'node:events';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { SCHEDULE, sharedApi } from '../api/api.ts';
 import { until } from '../support/until.ts';
+import { openConnection } from './raw-connection.ts';
 
 const eve = newToken('eve', 'admin');
 const bob = newToken('bob', 'admin');
@@ -21,15 +21,11 @@ const statusOf = async (...asked: Parameters<typeof call>) => (await call(...ask
 
 /** A PUT whose body, or the rest of it, does not come. */
 async function open(path: string, body = ''): Promise<Socket> {
-  const { hostname, port } = new URL(api.url);
-  const socket = new Socket().connect(Number(port), hostname);
-  onTestFinished(() => void socket.destroy());
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  socket.write(
-    `PUT /api/v1/${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${eve.headers.authorization}\r\n` +
+  const { socket } = await openConnection(api.url, {
+    beginning:
+      `PUT /api/v1/${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${eve.headers.authorization}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length || 9}\r\n\r\n${body}`,
-  );
+  });
   return socket;
 }
 

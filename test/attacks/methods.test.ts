@@ -65,14 +65,9 @@ test('without a token every method at every path is 401, so that a caller does n
     const answers = [];
     for (const method of ['GET', 'TRACE', 'OPTIONS', 'DELETE'])
       for (const path of ['/api/v1/schedules', '/api/v1/nothing'])
-        answers.push(refusalWithoutAddress(await call(method, path, guarded)));
-    expect(new Set(answers).size).toBe(1);
-    expect(answers[0]).toContain('401');
+        answers.push(await call(method, path, guarded));
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(Array(8).fill([401, answers[0]?.text]));
   } finally {
     await guarded.stop();
   }
 });
-
-function refusalWithoutAddress({ status, text }: { status: number; text: string }): string {
-  return `${status} ${text}`;
-}

@@ -1,7 +1,5 @@
 // @module-tag attack
 // @module-tag long
-import { once } from 'node:events';
-import { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
@@ -15,7 +13,7 @@ import {
 } from '../support/fires.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { until } from '../support/until.ts';
+import { openConnection } from './raw-connection.ts';
 
 const SCHEDULES = 200;
 const SECONDS = 10;
@@ -55,21 +53,17 @@ it('a thousand connections that drip headers and bodies, or stay silent, delay n
 
   // Those that have not said what they want by now are told so, and let go; those that only stay may.
   const [headers = [], , silent = [], idle = []] = drips;
-  for (const { answers, ended } of [...headers, ...silent]) {
-    await ended;
-    expect(answers()).toMatch(/^HTTP\/1\.1 408 [^]*application\/problem\+json/);
+  for (const { received, closed } of [...headers, ...silent]) {
+    await closed();
+    expect(received()).toMatch(/^HTTP\/1\.1 408 [^]*application\/problem\+json/);
   }
-  for (const { answers, socket } of idle)
-    expect([answers().slice(0, 12), socket.destroyed]).toEqual(['HTTP/1.1 200', false]);
+  for (const { received, socket } of idle)
+    expect([received().slice(0, 12), socket.destroyed]).toEqual(['HTTP/1.1 200', false]);
   expect((await daemon.call('GET', '/readyz')).status).toBe(200);
   expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
 });
 
-interface Connection {
-  socket: Socket;
-  answers: () => string;
-  ended: Promise<unknown>;
-}
+type Connection = Awaited<ReturnType<typeof openConnection>>;
 
 /** By kind, each from an address of its own. Those that have begun a request go on with it, byte by byte. */
 async function openAll(daemon: Daemon): Promise<Connection[][]> {
@@ -77,26 +71,12 @@ async function openAll(daemon: Daemon): Promise<Connection[][]> {
   for (const [kind, beginning] of KINDS.entries()) {
     const localAddress = `127.0.0.${2 + kind}`;
     const connections = await Promise.all(
-      Array.from({ length: SOCKETS }, () => open(daemon, beginning, localAddress)),
+      Array.from({ length: SOCKETS }, () => openConnection(daemon.url, { beginning, localAddress })),
     );
     kinds.push(connections);
     if (kind < 2) void drip(connections);
   }
   return kinds;
-}
-
-async function open({ port }: Daemon, beginning: string, localAddress: string): Promise<Connection> {
-  const socket = new Socket().connect({ port, host: '127.0.0.1', localAddress });
-  onTestFinished(() => {
-    socket.destroy();
-  });
-  let answers = '';
-  socket.setEncoding('latin1').on('data', (chunk: string) => (answers += chunk));
-  socket.on('error', () => undefined);
-  const ended = once(socket, 'close');
-  await until(() => (socket.connecting ? null : true));
-  socket.write(beginning);
-  return { socket, answers: () => answers, ended };
 }
 
 async function drip(connections: readonly Connection[]): Promise<void> {

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { LATEST } from '../../src/core/instant.ts';
-import { createCalendarWatch } from '../../src/operations/calendars/calendar-watch.ts';
+import { createCalendarWatch } from '../../src/operations/calendars/calendar-changes.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
 import { type MoveProgress, noProgress } from '../../src/operations/calendars/walk-progress.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

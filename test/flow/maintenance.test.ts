@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { startMaintenance, stopMaintenance } from '../../src/operations/maintenance-changes.ts';
+import { startMaintenance, stopMaintenance } from '../../src/operations/installation-changes.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { readInstallation } from '../../src/store/instances/installation-row.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../src/core/connections/connection-secrets.ts';
 import type { HttpTarget, Target } from '../../src/core/schedules/schedule.ts';
 import { keyIdsIn, openTarget, sealTarget } from '../../src/core/schedules/target-secrets.ts';
-import { CONNECTION_KIND } from '../../src/operations/connection-changes.ts';
+import { CONNECTION_KIND } from '../../src/operations/named-kinds.ts';
 import { putNamed } from '../../src/operations/named-changes.ts';
 import { NOTIFIER_KIND } from '../../src/operations/notifier-changes.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';

@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Caller } from '../../src/core/access/roles.ts';
 import { InstancesLive } from '../../src/operations/resume.ts';
 import { OperationRefused } from '../../src/operations/operation-refused.ts';
-import { observe, takeOver } from '../../src/operations/take-over.ts';
+import { observe, takeOver } from '../../src/operations/installation-changes.ts';
 import { openDatabase, readingOnly } from '../../src/postgres/database.ts';
 import { isReadOnly } from '../../src/postgres/errors.ts';
 import { auditorFor } from '../../src/store/audit/audit-rows.ts';

@@ -2,8 +2,7 @@ import type { Connection, ConnectionFields } from '../../src/core/connections/co
 import { sealConnection } from '../../src/core/connections/connection-secrets.ts';
 import { CALENDAR_KIND } from '../../src/operations/calendars/calendar-changes.ts';
 import type { MoveNextFiresDeps } from '../../src/operations/calendars/move-next-fires.ts';
-import { CONNECTION_KIND } from '../../src/operations/connection-changes.ts';
-import { LIMIT_KIND } from '../../src/operations/limit-changes.ts';
+import { CONNECTION_KIND, LIMIT_KIND } from '../../src/operations/named-kinds.ts';
 import { putNamed } from '../../src/operations/named-changes.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
 import type { Calendar } from '../../src/store/calendars/calendar-rows.ts';

@@ -6,12 +6,20 @@ import type { ApiToken } from '../../core/access/token.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
-import { type CallPace, type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
-import { type RateLimit, createRateLimit } from './rate-limit.ts';
+import {
+  type CallPace,
+  type CallsUnderWay,
+  type RateLimit,
+  createCallsUnderWay,
+  createRateLimit,
+} from './call-limits.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
-import { tokenHashOfSession } from './session-of-request.ts';
-import { type TokenRegistry, createTokenRegistry } from './token-registry.ts';
-import { type TrustedProxies, createTrustedProxies } from './trusted-proxies.ts';
+import {
+  type TokenRegistry,
+  type TrustedProxies,
+  createTokenRegistry,
+  createTrustedProxies,
+} from './known-callers.ts';
 
 export interface AccessDeps {
   clock: Clock;
@@ -86,25 +94,16 @@ interface State {
 /** Decides who calls. */
 export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
   const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
-  const failuresPerSecond = FAILURES_PER_MINUTE / 60;
+  const limitTo = (burst: number, perSecond: number) =>
+    createRateLimit({ clock, burst, perSecond, maxKeys: MAX_KEYS });
   const state: State = {
     isAnonymous: !asksWhoCalls(settings),
     events,
     tokens: createTokenRegistry({ clock, events, tokens: apiTokens }),
     proxies: createTrustedProxies(trustedProxies),
-    failures: createRateLimit({
-      clock,
-      burst: FAILURES_PER_MINUTE,
-      perSecond: failuresPerSecond,
-      maxKeys: MAX_KEYS,
-    }),
-    calls: createRateLimit({ clock, burst: 2 * perSecond, perSecond, maxKeys: MAX_KEYS }),
-    logBytes: createRateLimit({
-      clock,
-      burst: LOG_BYTES_PER_SECOND,
-      perSecond: LOG_BYTES_PER_SECOND,
-      maxKeys: MAX_KEYS,
-    }),
+    failures: limitTo(FAILURES_PER_MINUTE, FAILURES_PER_MINUTE / 60),
+    calls: limitTo(2 * perSecond, perSecond),
+    logBytes: limitTo(LOG_BYTES_PER_SECOND, LOG_BYTES_PER_SECOND),
     underWay: createCallsUnderWay(),
     identified: new WeakMap(),
   };
@@ -181,7 +180,7 @@ function findCaller({ tokens, proxies }: State, request: Request): Known | { ref
   const proxied = proxies.callerOf(remoteAddressOf(socket), headers);
   if (proxied === 'unusable') return { refused: 'proxyHeaders' };
   if (proxied !== null) return { caller: proxied, key: `user ${proxied.name ?? ''}`, token: null };
-  const session = tokenHashOfSession(request);
+  const session = tokenHashes.get(request);
   if (headers.authorization === undefined && session === undefined) return { refused: 'missing' };
   const [, sent] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
   if (sent === undefined && session === undefined) return { refused: 'malformed' };
@@ -200,4 +199,11 @@ function unauthorized(): Problem {
 
 export function tooMany(detail: string, waitSeconds: number): Problem {
   return new Problem(429, detail, { headers: { 'Retry-After': String(waitSeconds) } });
+}
+
+/** By request: the hash of the token that its cookie stands for. */
+const tokenHashes = new WeakMap<object, Buffer>();
+
+export function noteSession(request: object, tokenHash: Buffer): void {
+  tokenHashes.set(request, tokenHash);
 }

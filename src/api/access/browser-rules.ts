@@ -5,9 +5,9 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
 import { type AccessDeps, asksWhoCalls } from './access.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit } from './call-limits.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
-import { createTrustedProxies } from './trusted-proxies.ts';
+import { createTrustedProxies } from './known-callers.ts';
 
 export interface BrowserRulesDeps extends Pick<AccessDeps, 'apiTokens' | 'trustedProxies'> {
   clock: Clock;

@@ -7,10 +7,11 @@ import type { Database } from '../../postgres/database.ts';
 import { noSuch, Problem } from '../http/problem.ts';
 import type { Strangers } from '../http/plugins/strangers.ts';
 import type { Access } from './access.ts';
-import type { CallPace } from './calls-under-way.ts';
+import type { CallPace } from './call-limits.ts';
 import { letCallsWait } from './waiting-calls.ts';
 import { owns, scopeText, sees } from '../../core/access/scope.ts';
 import { type RunUse, isRunInScope } from '../../store/scopes/in-scope.ts';
+import { READING } from '../http/routes.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,6 +21,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The role that a route under `/api/v1` needs. */
     role?: RoleNeeded;
+    /** How it keeps to the caller's scope. */
+    scope?: ScopeRule;
+    /** How long a call of it may take, and so what it must not hold up; `usual` if it does not say. */
+    pace?: CallPace;
     /**
      * What a route that may change something writes into the audit; the entry of a refused call names the first. None:
      * no audit.
@@ -43,10 +48,11 @@ export function guardRoutes(api: Api, { access, strangers, database, onRefused }
   api.decorateRequest('caller', null as unknown as Caller);
   api.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat();
-    if (config?.role === undefined) throw new Error(noRole(methods.join(', '), url));
-    if (config.scope === undefined) throw new Error(noScope(methods.join(', '), url));
+    const route = `${methods.join(', ')} ${url}`;
+    if (config?.role === undefined) throw lacking(route, ROLE);
+    if (config.scope === undefined) throw lacking(route, SCOPE);
     if (!methods.every((one) => READING.includes(one)) && config.audits === undefined)
-      throw new Error(noAudits(methods.join(', '), url));
+      throw lacking(route, AUDITS);
   });
   const identify = ({ raw }: FastifyRequest): Caller => {
     try {
@@ -62,7 +68,7 @@ export function guardRoutes(api: Api, { access, strangers, database, onRefused }
     request.caller = identify(request);
     if (request.is404) return Promise.resolve();
     const { role } = request.routeOptions.config;
-    if (role === undefined) throw new Error(noRole(request.method, request.url));
+    if (role === undefined) throw lacking(`${request.method} ${request.url}`, ROLE);
     // Before the role: of what is outside of a caller's scope, no refused call enters the audit.
     const beyond = refusedByScope(request);
     if (!mayCall(request.caller.role, role)) onRefused(refusedCall(request, role));
@@ -94,8 +100,6 @@ function noteOtherSites(api: Api, { access, onRefused }: Pick<GuardDeps, 'access
   });
 }
 
-const READING = ['GET', 'HEAD'];
-
 function refusedCall({ caller, method, params, routeOptions }: FastifyRequest, needs: string): RefusedCall {
   const { url = '', config } = routeOptions;
   const { id, queue } = params as { id?: string; queue?: string };
@@ -115,35 +119,26 @@ function idOrNull(sent: string | undefined): string | null {
   return sent !== undefined && /^[\w.-]{1,128}$/.test(sent) ? sent : null;
 }
 
-function noRole(method: string, url: string): string {
-  return (
-    `the route ${method} ${url} does not say who may call it: add "config: { role: … }" to its options, with viewer ` +
-    '(it only reads), worker (queue claims and reports on runs), operator (it acts on runs), admin (everything else), ' +
-    'or any (every role)'
-  );
+function lacking(route: string, { what, how }: { what: string; how: string }): Error {
+  return new Error(`the route ${route} does not say ${what}: add ${how}`);
 }
 
-function noScope(method: string, url: string): string {
-  return (
-    `the route ${method} ${url} does not say how it keeps to the caller's scope: add "scope: …" to its config, with a ` +
-    'ScopeRule (api/access/guard.ts)'
-  );
-}
-
-function noAudits(method: string, url: string): string {
-  return (
-    `the route ${method} ${url} does not say what it writes into the audit: add "audits: [ … ]" to its config, with the ` +
-    'actions of core/audit.ts (the first one is what a refused call of it is named), or with none if it changes nothing ' +
-    'that is audited'
-  );
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** How long a call of this route may take, and so what it must not hold up; `usual` if it does not say. */
-    pace?: CallPace;
-  }
-}
+const ROLE = {
+  what: 'who may call it',
+  how:
+    '"config: { role: … }" to its options, with viewer (it only reads), worker (queue claims and reports on runs), operator (it acts ' +
+    'on runs), admin (everything else), or any (every role)',
+};
+const SCOPE = {
+  what: "how it keeps to the caller's scope",
+  how: '"scope: …" to its config, with a ScopeRule (api/access/guard.ts)',
+};
+const AUDITS = {
+  what: 'what it writes into the audit',
+  how:
+    '"audits: [ … ]" to its config, with the actions of core/audit.ts (the first one is what a refused call of it is named), or with ' +
+    'none if it changes nothing that is audited',
+};
 
 /**
  * Counts the calls of each caller that are under way, from their headers to their answer. The work for a client that has
@@ -179,13 +174,6 @@ type ScopeRule =
   | 'run'
   | 'itself'
   | { name: 'schedule' | 'calendar' | 'limit' | 'connection' | 'notifier' | 'queue' };
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** How a route under `/api/v1` keeps to the caller's scope. */
-    scope?: ScopeRule;
-  }
-}
 
 /** A call that a scope does not allow though it may know that the thing is there; null: it is allowed. @throws Problem 404 */
 function refusedByScope({ caller, params, routeOptions }: FastifyRequest): Problem | null {

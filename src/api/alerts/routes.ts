@@ -2,15 +2,13 @@ import { z } from 'zod';
 import { ALERT_KINDS } from '../../core/alerts/alert.ts';
 import { listAlerts } from '../../store/alerts/alert-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { answeredInstant, scheduleIdText } from '../http/common-schemas.ts';
-import { queryBoolean } from '../http/query-schemas.ts';
+import { answeredInstant, runStatus, scheduleIdText } from '../http/common-schemas.ts';
+import { queryBoolean } from '../http/filter-schemas.ts';
 import { alertCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
-import { addRoute, json, TAGS } from '../http/routes.ts';
-import { answersOf } from '../http/stored-answers.ts';
-import { runStatus } from '../http/word-schemas.ts';
+import { addRoute, answersOf, json, TAGS } from '../http/routes.ts';
 
 const alertsQuery = z.strictObject({
-  open: queryBoolean.optional().meta({ description: '`true`: only those that are open.' }),
+  open: queryBoolean.optional().describe('`true`: only those that are open.'),
   scheduleId: scheduleIdText.optional(),
   limit: limitQuery,
   cursor: alertCursor.optional(),
@@ -22,10 +20,10 @@ export const answeredAlert = z
     scheduleId: z.string(),
     kind: z.enum(ALERT_KINDS),
     since: answeredInstant,
-    until: answeredInstant.nullable().meta({ description: 'Null: it is open.' }),
-    runId: z.uuid().nullable().meta({ description: 'The run that opened it; null: none did.' }),
-    status: runStatus.nullable().meta({ description: 'The status of that run when it opened.' }),
-    error: z.string().nullable().meta({ description: 'What was wrong when it opened.' }),
+    until: answeredInstant.nullable().describe('Null: it is open.'),
+    runId: z.uuid().nullable().describe('The run that opened it; null: none did.'),
+    status: runStatus.nullable().describe('The status of that run when it opened.'),
+    error: z.string().nullable().describe('What was wrong when it opened.'),
   })
   .meta({ id: 'Alert' });
 

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { listAudit } from '../../store/audit/audit-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { auditCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
-import { emptyPeriod } from '../http/also-checks.ts';
-import { addRoute, json, TAGS } from '../http/routes.ts';
+import { emptyPeriod } from '../http/request-checks.ts';
+import { addRoute, answersOf, json, TAGS } from '../http/routes.ts';
 import { ROLES } from '../../core/access/roles.ts';
 import { AUDIT_ACTIONS } from '../../core/audit.ts';
-import { answeredInstant, queryInstant, scheduleIdText, text, wordList } from '../http/common-schemas.ts';
-import { answersOf } from '../http/stored-answers.ts';
+import { answeredInstant, scheduleIdText, text, queryInstant } from '../http/common-schemas.ts';
+import { wordList } from '../http/filter-schemas.ts';
 
 const auditQuery = z.strictObject({
-  by: text(128).optional().meta({ description: 'The name of a token, or of a user that a proxy names.' }),
+  by: text(128).optional().describe('The name of a token, or of a user that a proxy names.'),
   action: wordList(AUDIT_ACTIONS).optional(),
   scheduleId: scheduleIdText.optional(),
   from: queryInstant.optional(),
@@ -22,19 +22,16 @@ const auditQuery = z.strictObject({
 export const auditEntry = z
   .object({
     at: answeredInstant,
-    by: z.string().nullable().meta({ description: 'Null: this firelock did not ask callers who they are.' }),
+    by: z.string().nullable().describe('Null: this firelock did not ask callers who they are.'),
     role: z.enum(ROLES),
     action: z
       .enum(AUDIT_ACTIONS)
       .nullable()
-      .meta({ description: 'Null: a call was refused that only reads, or several calls were.' }),
+      .describe('Null: a call was refused that only reads, or several calls were.'),
     subject: z.string().nullable().meta({
       description: 'The id of the schedule, run, calendar or limit; null: it is about none, or many.',
     }),
-    scheduleId: z
-      .string()
-      .nullable()
-      .meta({ description: 'The schedule, also where the subject is a run of it.' }),
+    scheduleId: z.string().nullable().describe('The schedule, also where the subject is a run of it.'),
     outcome: z.enum(['done', 'refused']),
     detail: z.record(z.string(), z.unknown()).meta({
       description:

@@ -11,7 +11,7 @@ import {
 import { CALENDAR_KIND } from '../../operations/calendars/calendar-changes.ts';
 import type { Calendar } from '../../store/calendars/calendar-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { answersOf } from '../http/stored-answers.ts';
+import { answersOf } from '../http/routes.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';
 
 const dateEntry = z.string().superRefine(withoutFault(dateFault)).meta({

@@ -1,4 +1,4 @@
-import { CONNECTION_KIND, type ConnectionContent } from '../../operations/connection-changes.ts';
+import { type ConnectionContent, CONNECTION_KIND } from '../../operations/named-kinds.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { connectionIdText } from '../http/common-schemas.ts';
 import { addNamedRoutes, type Resolving } from '../named/named-routes.ts';
@@ -18,7 +18,7 @@ import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { type Credential, isSecretFile } from '../../core/secrets/sealed-values.ts';
 import { pointer } from '../../core/json-text.ts';
 import { type Fault, invalid } from '../http/problem.ts';
-import { answersOf } from '../http/stored-answers.ts';
+import { answersOf } from '../http/routes.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { NO_KEY } from '../targets/inputs.ts';
 import { fileRules, resolveFile } from '../targets/secret-files.ts';

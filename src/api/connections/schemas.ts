@@ -11,12 +11,13 @@ import {
   answeredInstant,
   connectionIdText,
   ignored,
+  notAFieldOf,
   orNull,
   scheduleIdText,
   text,
+  typeFaultOf,
   withoutFault,
 } from '../http/common-schemas.ts';
-import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
 import {
   absoluteUrlFault,
@@ -108,7 +109,7 @@ const headers = z
 
 const AUTH_TYPES = ['bearer', 'basic', 'oauth2'] as const;
 
-const ofAuth = (type: string) => ({ error: notAFieldOf(`auth of type "${type}"`) });
+const ofAuth = (type: string) => notAFieldOf(`auth of type "${type}"`);
 
 const bearer = z
   .strictObject({ type: z.literal('bearer'), token }, ofAuth('bearer'))
@@ -118,9 +119,7 @@ const basic = z
   .strictObject(
     {
       type: z.literal('basic'),
-      username: text(1000)
-        .superRefine(withoutFault(usernameFault))
-        .meta({ description: 'No secret; without a colon.' }),
+      username: text(1000).superRefine(withoutFault(usernameFault)).describe('No secret; without a colon.'),
       password,
     },
     ofAuth('basic'),
@@ -154,12 +153,8 @@ const auth = z.discriminatedUnion('type', [bearer, basic, oauth2], { error: type
 const tls = z
   .strictObject(
     orNull({
-      ca: certificates.meta({
-        description: 'Those that vouch for the server, instead of the well-known ones.',
-      }),
-      cert: certificates.meta({
-        description: 'The own certificate first, and then those between it and its root.',
-      }),
+      ca: certificates.describe('Those that vouch for the server, instead of the well-known ones.'),
+      cert: certificates.describe('The own certificate first, and then those between it and its root.'),
       key: privateKey,
     }),
   )

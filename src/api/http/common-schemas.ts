@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
+import { type Instant, EARLIEST, isoInstant, LATEST } from '../../core/instant.ts';
 import { isObject } from './json/json-body.ts';
+import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
+import { SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 
 export const NO_SCHEDULE_ID =
   'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit';
@@ -67,8 +70,25 @@ export function orNull<Fields extends Shape>(fields: Fields) {
   };
 }
 
-function mapped(fields: Shape, change: (field: z.ZodType) => z.ZodType): Shape {
-  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, change(field)]));
+/** As answers have them. */
+export function nullable<Fields extends Shape>(fields: Fields) {
+  return mapped(fields, (field) => field.nullable()) as {
+    [Name in keyof Fields]: z.ZodNullable<Fields[Name]>;
+  };
+}
+
+/** Those of the defaults, where they are not given. */
+export function withDefaults<Fields extends Shape>(
+  fields: Fields,
+  defaults: { readonly [Name in keyof Fields]: z.output<Fields[Name]> | Readonly<z.output<Fields[Name]>> },
+) {
+  return mapped(fields, (field, name) => field.default(defaults[name])) as {
+    [Name in keyof Fields]: z.ZodDefault<Fields[Name]>;
+  };
+}
+
+function mapped(fields: Shape, change: (field: z.ZodType, name: string) => z.ZodType): Shape {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, change(field, name)]));
 }
 
 /** For `superRefine`: also if single fields are wrong, so that one answer names every fault. */
@@ -145,36 +165,6 @@ export const queryInstant = z
   .transform((value, context) => toInstant(value.replace(/ (?=\d\d(:?\d\d)?$)/, '+'), context))
   .meta({ type: 'string', ...INSTANT_META });
 
-/** The period of a call, by `scheduledFor`: `from` inclusive, `to` exclusive. */
-export const periodQuery = {
-  from: queryInstant.optional().meta({ description: 'Inclusive.', example: '2026-11-20T00:00:00Z' }),
-  to: queryInstant.optional().meta({ description: 'Exclusive.', example: '2026-11-21T00:00:00Z' }),
-};
-
-/** Words of a known set, comma-separated. */
-export function wordList<const Word extends string>(words: readonly Word[]) {
-  const known = (value: string): value is Word => (words as readonly string[]).includes(value);
-  return z
-    .string()
-    .transform((value, context) => {
-      const named = value.split(',');
-      if (named.every(known)) return [...new Set(named)];
-      return refused(context, `must be a comma-separated list of ${words.join(', ')}`);
-    })
-    .meta({
-      type: 'string',
-      pattern: listPattern(words),
-      description: `Comma-separated list (OR) of ${words.join(', ')}.`,
-      example: words.slice(0, 2).join(','),
-    });
-}
-
-/** Words of a known set with commas between them. */
-export function listPattern(words: readonly string[]): string {
-  const word = `(?:${words.join('|')})`;
-  return `^${word}(?:,${word})*$`;
-}
-
 /** Milliseconds, or what is wrong. Finer fractions are cut. */
 function parseInstant(value: string): Instant | string {
   const parts = INSTANT.exec(value);
@@ -197,24 +187,45 @@ function toInstant(value: string, context: z.core.$RefinementCtx<string>): Insta
   return typeof read === 'number' ? read : refused(context, read);
 }
 
-/** `key:value`; the key may be any text without a colon. */
-export const LABEL = '^[^:]+:';
+// Words that several answers and filters share: by their names, they are one type in a client.
+export const runStatus = z.enum(RUN_STATUSES).meta({ id: 'RunStatus' });
+export const runTrigger = z.enum(RUN_TRIGGERS).meta({ id: 'RunTrigger' });
+export const scheduleStatus = z.enum(SCHEDULE_STATUSES).meta({ id: 'ScheduleStatus' });
+export const expectBound = z.enum(BOUNDS).meta({ id: 'Bound' });
 
-/** `key:value`; given more than once, all of them must match. */
-export const labelQuery = z
-  .preprocess(
-    (value) => (typeof value === 'string' ? [value] : value),
-    z.array(
-      z.string().transform((value, context): readonly [key: string, value: string] => {
-        const colon = value.indexOf(':');
-        if (colon > 0) return [value.slice(0, colon), value.slice(colon + 1)];
-        return refused(context, 'must be key:value');
-      }),
-    ),
-  )
-  .meta({
-    type: 'array',
-    items: { type: 'string', pattern: LABEL },
-    description: '`key:value`; repeated, all must match (AND).',
-    example: ['team:billing'],
-  });
+export const storedLabelName = z.string().min(1).max(63);
+/** A filter, `key:value`, ends the key at its first colon. */
+export const labelName = storedLabelName.regex(/^[^:]*$/, { error: 'must not have a colon' });
+export const MAX_LABELS = 32;
+
+export function labelsNamed(name: z.ZodString) {
+  return z
+    .record(name, text(255))
+    .refine((value) => Object.keys(value).length <= MAX_LABELS, {
+      error: `must be at most ${MAX_LABELS} labels`,
+    })
+    .meta({ maxProperties: MAX_LABELS, example: { team: 'billing' } })
+    .default({});
+}
+
+interface Issue {
+  code?: string;
+  input?: unknown;
+}
+
+/** Of a strict object: `what` has no such field. */
+export function notAFieldOf(what: string) {
+  return {
+    error: ({ code }: Issue) => (code === 'unrecognized_keys' ? `is not a field of ${what}` : undefined),
+  };
+}
+
+/** The `error` of a union of objects that `type` tells apart. */
+export function typeFaultOf(types: readonly string[]) {
+  const known = types.map((type) => `"${type}"`).join(' or ');
+  return ({ code, input }: Issue): string | undefined => {
+    if (code !== 'invalid_union') return undefined;
+    const isThere = typeof input === 'object' && input !== null && 'type' in input;
+    return isThere ? `must be ${known}` : `is required: ${known}`;
+  };
+}

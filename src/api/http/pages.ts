@@ -3,8 +3,8 @@ import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { type PageRoom, isFull, PAGE_BYTES } from '../../postgres/sql/lists.ts';
 import { RawJson, stringify } from './json/raw-json.ts';
 import { type Problem, invalid } from './problem.ts';
-import { refused, scheduleIdText } from './common-schemas.ts';
-import { queryInteger } from './query-schemas.ts';
+import { refused, scheduleIdText, whole } from './common-schemas.ts';
+import { queryInteger } from './filter-schemas.ts';
 
 export const limitQuery = queryInteger(1, 500, 50);
 
@@ -18,10 +18,7 @@ export const versionCursor = cursorOf(
     of: ofSchedule(),
     at: instantNumber(),
     uid: z.guid(),
-    version: z
-      .int()
-      .min(1)
-      .max(2 ** 31 - 1),
+    version: whole(1, 2 ** 31 - 1),
   }),
 );
 export const occurrenceCursor = cursorOf(

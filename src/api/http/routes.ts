@@ -1,4 +1,4 @@
-import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type {
   FastifyContextConfig,
   FastifySchema,
@@ -11,7 +11,8 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { Api } from '../deps.ts';
 import { PROBLEM_TYPE } from './problem.ts';
-import { runStatus } from './word-schemas.ts';
+import { type AnsweredMoment, runStatus } from './common-schemas.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 
 /** The sections of the document. */
 export const TAGS = {
@@ -28,6 +29,9 @@ export const TAGS = {
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;
+
+/** Methods that change nothing. */
+export const READING = ['GET', 'HEAD'];
 
 /** Documents an answer; functions with types build the answers, and they are serialised as they are. */
 export function json(description: string, schema: z.ZodType) {
@@ -98,14 +102,13 @@ const problem = z
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
-      .meta({
-        description:
-          'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
-      }),
+      .describe(
+        'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
+      ),
     run: z
       .object({ status: runStatus, reason: z.string().nullable(), attempts: z.int() })
       .optional()
-      .meta({ description: 'Where something is not possible with a run: what that is instead.' }),
+      .describe('Where something is not possible with a run: what that is instead.'),
   })
   .meta({ id: 'Problem', description: 'RFC 9457.' });
 
@@ -129,4 +132,35 @@ const DESCRIPTIONS: Record<number, string> = {
 /** An answer without a body. */
 export function nothing(description: string) {
   return z.null().meta({ description });
+}
+
+/** What is stored under the names of an answer's fields: moments as instants. */
+type StoredAs<Answer> = { readonly [Name in keyof Answer]: StoredValue<Answer[Name]> };
+type StoredValue<Value> = Value extends AnsweredMoment
+  ? 'isMoment' extends keyof Value
+    ? Instant
+    : Value
+  : Value extends readonly (infer Item)[]
+    ? readonly Item[]
+    : Value extends object
+      ? Readonly<Value>
+      : Value;
+
+/** Makes answers of what is stored: the fields of the schema and no others, moments in ISO 8601. */
+export function answersOf<Shape extends z.ZodRawShape>(schema: z.ZodObject<Shape>) {
+  type Answer = z.output<z.ZodObject<Shape>>;
+  const fields = Object.entries(schema.shape).map(([name, field]) => [name, isMoment(field)] as const);
+  return (stored: StoredAs<Answer>): Answer => {
+    const values = stored as Readonly<Record<string, unknown>>;
+    const answered = fields.map(([name, asMoment]) => {
+      const value = values[name];
+      return [name, asMoment && typeof value === 'number' ? isoInstant(value) : value] as const;
+    });
+    return Object.fromEntries(answered) as Answer;
+  };
+}
+
+function isMoment(field: unknown): boolean {
+  if (field instanceof z.ZodNullable || field instanceof z.ZodOptional) return isMoment(field.unwrap());
+  return field instanceof z.ZodType && field.meta()?.['format'] === 'date-time';
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { LIMIT_KIND } from '../../operations/limit-changes.ts';
+import { LIMIT_KIND } from '../../operations/named-kinds.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, ignored, limitIdText, text, whole } from '../http/common-schemas.ts';
-import { answersOf } from '../http/stored-answers.ts';
+import { answersOf } from '../http/routes.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';
 
 const fields = {
@@ -30,8 +30,8 @@ export const limit = z
   .object({
     id: limitIdText,
     ...fields,
-    running: z.int().meta({ description: 'Runs that are under way.' }),
-    waiting: z.int().meta({ description: 'Runs that are due, and not under way.' }),
+    running: z.int().describe('Runs that are under way.'),
+    waiting: z.int().describe('Runs that are due, and not under way.'),
     version: z.int(),
     updatedAt: answeredInstant,
   })

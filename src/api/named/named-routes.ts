@@ -11,11 +11,17 @@ import {
 } from '../../operations/named-changes.ts';
 import { pageRoom } from '../../postgres/sql/lists.ts';
 import { type NamedThing, findNamed, listNamed } from '../../store/names/named-rows.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../audit/entries.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
+import {
+  idOfAnother,
+  unexpectedBody,
+  checkPreconditions,
+  etagOf,
+  ifMatchHeader,
+  preconditionHeaders,
+} from '../http/request-checks.ts';
 import { pageOf, pageSchema, limitQuery, scheduleCursor } from '../http/pages.ts';
-import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { addRoute, json, nothing, TAGS } from '../http/routes.ts';
 import type { NamedNoun } from '../../core/events.ts';
@@ -51,27 +57,28 @@ export function addNamedRoutes<Thing extends NamedThing & Content, Content, Inpu
   deps: ApiDeps,
   resource: NamedResource<Thing, Content, Input>,
 ): void {
-  const { noun } = resource.kind;
-  const more = { noun, Noun: noun.charAt(0).toUpperCase() + noun.slice(1), ...paramsOf(resource) };
-  addListRoute(api, deps, { ...resource, ...more });
-  addGetRoute(api, deps, { ...resource, ...more });
-  addPutRoute(api, deps, { ...resource, ...more });
-  addDryRunRoute(api, deps, { ...resource, ...more });
-  addDeleteRoute(api, deps, { ...resource, ...more });
+  const { id, list, kind } = resource;
+  const { noun } = kind;
+  const names = { noun, Noun: noun.charAt(0).toUpperCase() + noun.slice(1), tags: [TAGS[list]] };
+  // What one of its functions answers is what the others take: the routes need not know which kind of thing that is.
+  const added = { ...resource, ...names, params: z.strictObject({ id }) } as unknown as Added;
+  addListRoute(api, deps, added);
+  addGetRoute(api, deps, added);
+  addPutRoute(api, deps, added);
+  addDryRunRoute(api, deps, added);
+  addDeleteRoute(api, deps, added);
 }
 
-function paramsOf({ id, list }: Pick<NamedResource<NamedThing, unknown, unknown>, 'id' | 'list'>) {
-  return { params: z.strictObject({ id }), tags: [TAGS[list]] };
+interface Added extends NamedResource<NamedThing, unknown, unknown> {
+  noun: NamedNoun;
+  /** With which the names in the document begin. */
+  Noun: string;
+  tags: string[];
+  params: z.ZodObject<{ id: z.ZodType<string> }>;
 }
 
-type Added<Thing extends NamedThing & Content, Content, Input> = NamedResource<Thing, Content, Input> &
-  ReturnType<typeof paramsOf> & { noun: NamedKind<Thing, Content>['noun']; Noun: string };
-
-function addListRoute<Thing extends NamedThing & Content, Content, Input>(
-  api: Api,
-  { database }: ApiDeps,
-  { Noun, list, kind, tags, answered, answer }: Added<Thing, Content, Input>,
-): void {
+function addListRoute(api: Api, { database }: ApiDeps, added: Added): void {
+  const { Noun, list, kind, tags, answered, answer } = added;
   addRoute(api, {
     ...{ route: `GET /${list}`, operationId: `list${Noun}s`, config: { role: 'viewer', scope: 'itself' } },
     summary: `List ${list}, by id`,
@@ -85,11 +92,8 @@ function addListRoute<Thing extends NamedThing & Content, Content, Input>(
   });
 }
 
-function addGetRoute<Thing extends NamedThing & Content, Content, Input>(
-  api: Api,
-  { database }: ApiDeps,
-  { noun, Noun, list, kind, params, tags, answered, answer, summaries }: Added<Thing, Content, Input>,
-): void {
+function addGetRoute(api: Api, { database }: ApiDeps, added: Added): void {
+  const { noun, Noun, list, kind, params, tags, answered, answer, summaries } = added;
   addRoute(api, {
     ...{ route: `GET /${list}/:id`, operationId: `get${Noun}` },
     config: { role: 'viewer', scope: { name: noun } },
@@ -103,11 +107,7 @@ function addGetRoute<Thing extends NamedThing & Content, Content, Input>(
   });
 }
 
-function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
-  api: Api,
-  deps: ApiDeps,
-  added: Added<Thing, Content, Input>,
-): void {
+function addPutRoute(api: Api, deps: ApiDeps, added: Added): void {
   const { noun, Noun, list, kind, params, tags, input, answered, answer, resolve, summaries } = added;
   addRoute(api, {
     ...{ route: `PUT /${list}/:id`, operationId: `put${Noun}` },
@@ -122,7 +122,7 @@ function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
     handler: async ({ params: { id }, headers, body, caller }, reply) => {
       const { thing, change } = await putNamed(audited(deps, { caller }), kind, id, (current, uid) => {
         checkPreconditions(`${noun} ${id}`, headers, current);
-        return resolve(body as Input, { current, uid, scope: caller.scope, deps });
+        return resolve(body, { current, uid, scope: caller.scope, deps });
       });
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/${list}/${id}`);
       return reply.header('ETag', etagOf(thing)).send(answer(thing));
@@ -130,11 +130,8 @@ function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
   });
 }
 
-function addDryRunRoute<Thing extends NamedThing & Content, Content, Input>(
-  api: Api,
-  deps: ApiDeps,
-  { noun, Noun, list, kind, params, tags, input, answer, resolve, refusals }: Added<Thing, Content, Input>,
-): void {
+function addDryRunRoute(api: Api, deps: ApiDeps, added: Added): void {
+  const { noun, Noun, list, kind, params, tags, input, answer, resolve, refusals } = added;
   addRoute(api, {
     ...{ route: `POST /${list}/:id/dry-run`, operationId: `try${Noun}` },
     config: { role: 'admin', scope: { name: noun }, audits: [], alsoCheck: idOfAnother },
@@ -144,18 +141,15 @@ function addDryRunRoute<Thing extends NamedThing & Content, Content, Input>(
     refusals: [404, ...refusals],
     handler: async ({ params: { id }, body, caller: { scope } }) => {
       const put = await tryToPutNamed({ ...deps, scope }, kind, id, (current, uid) =>
-        resolve(body as Input, { current, uid, scope, deps }),
+        resolve(body, { current, uid, scope, deps }),
       );
       return { id, change: put.change, fields: changesIn(put, answer) };
     },
   });
 }
 
-function addDeleteRoute<Thing extends NamedThing & Content, Content, Input>(
-  api: Api,
-  deps: ApiDeps,
-  { noun, Noun, list, kind, params, tags, summaries }: Added<Thing, Content, Input>,
-): void {
+function addDeleteRoute(api: Api, deps: ApiDeps, added: Added): void {
+  const { noun, Noun, list, kind, params, tags, summaries } = added;
   addRoute(api, {
     ...{ route: `DELETE /${list}/:id`, operationId: `delete${Noun}` },
     config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.delete`], alsoCheck: unexpectedBody },
@@ -182,14 +176,13 @@ function changesIn<Thing>({ before, thing, fields }: NamedPut<Thing>, answer: (s
 }
 
 const namedQuery = z.strictObject({
-  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
+  q: text(1000).optional().describe('Part of the id or the description, in any letter case.'),
   limit: limitQuery,
   cursor: scheduleCursor.optional(),
 });
 
-const shown = z.unknown().meta({ description: 'Null: there is none. Secret values are masked.' });
+const shown = z.unknown().describe('Null: there is none. Secret values are masked.');
 
-/** `Noun`: with which the names in the document begin. */
 function namedDiff(noun: NamedNoun, Noun: string, id: z.ZodType) {
   return z
     .object({
@@ -197,7 +190,7 @@ function namedDiff(noun: NamedNoun, Noun: string, id: z.ZodType) {
       change: z.enum(['created', 'updated', 'unchanged']),
       fields: z
         .array(z.object({ path: z.string(), before: shown, after: shown }))
-        .meta({ description: 'The changed fields of an update; `path` is a JSON pointer.' }),
+        .describe('The changed fields of an update; `path` is a JSON pointer.'),
     })
     .meta({ id: `${Noun}Diff`, description: `What a write makes of a ${noun}.` });
 }

@@ -4,10 +4,9 @@ import { CHANNEL_TYPES } from '../../core/alerts/texts/channels.ts';
 import { pagingBody, routingKeyOf } from '../../core/alerts/texts/pagerduty-event.ts';
 import { type HandoffTarget, type HttpTarget, destinationOf } from '../../core/schedules/schedule.ts';
 import type { Credential } from '../../core/secrets/sealed-values.ts';
-import { ALWAYS, text } from '../http/common-schemas.ts';
+import { ALWAYS, text, notAFieldOf, typeFaultOf } from '../http/common-schemas.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
 import type { Fault } from '../http/problem.ts';
 import { answerHttpTarget } from '../targets/answers.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
@@ -43,30 +42,31 @@ function channel<Input extends z.ZodType, Answered extends z.ZodType, Target ext
 
 const ofTarget = (steps: readonly string[]) => pointer(['channel', 'target', ...steps]);
 
-const webhook = channel({
-  input: z
-    .strictObject({ type: z.literal('webhook'), target: httpInput }, ofChannel('webhook'))
-    .meta({ id: 'WebhookChannel', description: 'Sends the message as JSON, or what `body` makes of it.' }),
-  answered: z
-    .object({ type: z.literal('webhook'), target: answeredHttpTarget })
-    .meta({ id: 'AnsweredWebhookChannel' }),
-  targetOf: ({ target }, from) => unmasked(target, from),
-  answerOf: (target: HttpTarget) => ({ type: 'webhook' as const, target: answerHttpTarget(target) }),
-  placeOf: ofTarget,
+/** The target is all of it. */
+const httpChannel = <Type extends 'webhook' | 'slack'>(
+  type: Type,
+  target: typeof httpInput,
+  meta: { id: string; description: string },
+) =>
+  channel({
+    input: z.strictObject({ type: z.literal(type), target }, ofChannel(type)).meta(meta),
+    answered: z
+      .object({ type: z.literal(type), target: answeredHttpTarget })
+      .meta({ id: `Answered${meta.id}` }),
+    targetOf: ({ target: given }, from) => unmasked(given, from),
+    answerOf: (stored: HttpTarget) => ({ type, target: answerHttpTarget(stored) }),
+    placeOf: ofTarget,
+  });
+
+const webhook = httpChannel('webhook', httpInput, {
+  id: 'WebhookChannel',
+  description: 'Sends the message as JSON, or what `body` makes of it.',
 });
 
-const slack = channel({
-  input: z.strictObject({ type: z.literal('slack'), target: sending('slack') }, ofChannel('slack')).meta({
-    id: 'SlackChannel',
-    description:
-      'Sends a text as the incoming webhooks of Slack, Mattermost, Rocket.Chat and Discord (`/slack`) take it.',
-  }),
-  answered: z
-    .object({ type: z.literal('slack'), target: answeredHttpTarget })
-    .meta({ id: 'AnsweredSlackChannel' }),
-  targetOf: ({ target }, from) => unmasked(target, from),
-  answerOf: (target: HttpTarget) => ({ type: 'slack' as const, target: answerHttpTarget(target) }),
-  placeOf: ofTarget,
+const slack = httpChannel('slack', sending('slack'), {
+  id: 'SlackChannel',
+  description:
+    'Sends a text as the incoming webhooks of Slack, Mattermost, Rocket.Chat and Discord (`/slack`) take it.',
 });
 
 /** PagerDuty's Events API v2. */
@@ -199,5 +199,5 @@ function sending(type: 'slack' | 'pagerduty') {
 }
 
 function ofChannel(type: string) {
-  return { error: notAFieldOf(`a channel of type "${type}"`) };
+  return notAFieldOf(`a channel of type "${type}"`);
 }

@@ -1,24 +1,110 @@
 import { z } from 'zod';
-import { NOTIFIER_KIND, type NotifierContent, testNotifier } from '../../operations/notifier-changes.ts';
+import { ALERT_KINDS } from '../../core/alerts/alert.ts';
+import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
+import { answeredInstant, ignored, notifierIdText, text, whole } from '../http/common-schemas.ts';
+import { LABEL } from '../http/filter-schemas.ts';
+import { type Filling, answeredChannel, CHANNEL_SETUPS, channelInput } from './channel-setups.ts';
+import { type NotifierContent, NOTIFIER_KIND, testNotifier } from '../../operations/notifier-changes.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { tooMany } from '../access/access.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../audit/entries.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { unexpectedBody } from '../http/also-checks.ts';
-import { notifierIdText } from '../http/common-schemas.ts';
+import { unexpectedBody } from '../http/request-checks.ts';
 import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
-import { addRoute, json, TAGS } from '../http/routes.ts';
-import { addNamedRoutes, type Resolving } from '../named/named-routes.ts';
-import { answerRun } from '../runs/answers.ts';
-import { run } from '../runs/schemas.ts';
-import { notifier, type NotifierInput, notifierInput } from './schemas.ts';
+import { addRoute, answersOf, json, TAGS } from '../http/routes.ts';
+import { type Resolving, addNamedRoutes } from '../named/named-routes.ts';
+import { answerRun, run } from '../runs/answers.ts';
 import type { StoredNotifier } from '../../store/notifiers/rows.ts';
-import { CHANNEL_SETUPS, type Filling } from './channel-setups.ts';
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import { sealTarget } from '../../core/schedules/target-secrets.ts';
-import { answersOf } from '../http/stored-answers.ts';
 import { NO_KEY } from '../targets/inputs.ts';
 import { fileRules } from '../targets/secret-files.ts';
+
+const MAX_FILTERED = 100;
+
+const kinds = z
+  .array(z.enum(ALERT_KINDS))
+  .min(1)
+  .refine((list) => new Set(list).size === list.length, { error: 'must not have a kind twice' })
+  .meta({
+    description:
+      'What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`, ' +
+      '`tooFast`, `result`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned. ' +
+      '`calendar`: one that it excludes ends within 90 days, or has ended.',
+    example: ['failed', 'late'],
+  });
+
+const patterns = z.array(
+  z.string().regex(/^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127}\*?)$/, {
+    error: 'must be the id of a schedule, or its beginning and a *',
+  }),
+);
+const labels = z.array(text(320).regex(new RegExp(LABEL), { error: 'must be key:value' }));
+
+const filter = z
+  .strictObject({
+    ids: patterns
+      .max(MAX_FILTERED)
+      .default([])
+      .meta({
+        description:
+          'Ids, or their beginnings and a `*`: one of them fits. A caller with a scope must name some, all within it.',
+        example: ['billing.*'],
+      }),
+    label: labels
+      .max(MAX_FILTERED)
+      .default([])
+      .meta({ description: '`key:value`: the schedule has all of them.', example: ['team:billing'] }),
+  })
+  .meta({ id: 'NotifierFilter', description: 'Of which schedules it tells. Empty: of all.' });
+
+const fields = {
+  description: text(1000).nullable(),
+  enabled: z.boolean().describe('false: it is told nothing.'),
+  on: kinds,
+  remindSeconds: whole(60, MAX_INTERVAL_SECONDS).nullable().meta({
+    description: 'While something stays broken, it is told again after so long. Null: never.',
+    example: 86_400,
+  }),
+  afterFailures: whole(1, 100).meta({
+    description:
+      'It is told of `failed` once so many runs in a row ended failed, unknown or abandoned, and of the recovery only if it was told.',
+    example: 1,
+  }),
+  fallback: notifierIdText
+    .nullable()
+    .meta({ description: 'The notifier that gets what could not be delivered.', example: null }),
+};
+
+const DAY_SECONDS = 86_400;
+
+const notifierInput = z
+  .strictObject({
+    id: notifierIdText.optional(),
+    description: fields.description.default(null),
+    enabled: fields.enabled.default(true),
+    on: fields.on.default([...ALERT_KINDS]),
+    filter: filter.prefault({}),
+    channel: channelInput,
+    remindSeconds: fields.remindSeconds.default(DAY_SECONDS),
+    afterFailures: fields.afterFailures.default(1),
+    fallback: fields.fallback.default(null),
+    version: ignored,
+    updatedAt: ignored,
+  })
+  .meta({ id: 'NotifierDefinition' });
+type NotifierInput = z.output<typeof notifierInput>;
+
+export const notifier = z
+  .object({
+    id: notifierIdText,
+    ...fields,
+    filter: z.object({ ids: z.array(z.string()), label: z.array(z.string()) }),
+    channel: answeredChannel,
+    version: z.int(),
+    updatedAt: answeredInstant,
+  })
+  .meta({ id: 'Notifier', description: 'Who is told what, once when it breaks and once when it heals.' });
 
 export function addNotifierRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {

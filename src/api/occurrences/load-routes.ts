@@ -5,13 +5,12 @@ import type { LoadPeriod } from '../../core/time/fire-load.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { encodeCursor, foreignCursor, loadCursor } from '../http/pages.ts';
-import { LATER_THAN_FROM, emptyPeriod } from '../http/also-checks.ts';
+import { emptyPeriod, LATER_THAN_FROM } from '../http/request-checks.ts';
 import { invalid } from '../http/problem.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
-import { queryInstant } from '../http/common-schemas.ts';
-import { queryInteger } from '../http/query-schemas.ts';
+import { queryInteger } from '../http/filter-schemas.ts';
+import { answeredInstant, queryInstant } from '../http/common-schemas.ts';
 import { type CountedLoad, countAll, countPage } from './count-load.ts';
-import { load } from './schemas.ts';
 
 const MAX_BUCKETS = 2000;
 const MAX_PAGE = 10_000;
@@ -26,17 +25,37 @@ const loadQuery = z.strictObject({
     example: '2026-11-21T00:00:00Z',
   }),
   bucketSeconds: queryInteger(1, 86_400, 60),
-  top: queryInteger(1, 100, undefined).meta({
-    description:
-      'Adds `firing`: so many of the schedules that fire in the period, those with the most fires first.',
-  }),
-  maxSchedules: queryInteger(1, MAX_PAGE, undefined).meta({
-    description:
-      'Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the ' +
+  top: queryInteger(1, 100, undefined).describe(
+    'Adds `firing`: so many of the schedules that fire in the period, those with the most fires first.',
+  ),
+  maxSchedules: queryInteger(1, MAX_PAGE, undefined).describe(
+    'Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the ' +
       'whole. Use it to see a first part at once where schedules are very many.',
-  }),
+  ),
   cursor: loadCursor.optional(),
 });
+
+const bucket = z.object({ at: answeredInstant, fires: z.int() });
+
+const load = z
+  .object({
+    items: z.array(bucket).describe('Buckets with fires, by the moment they begin; jitter included.'),
+    busiest: bucket.nullable(),
+    schedules: z.int().describe('How many enabled schedules with fire times were counted.'),
+    firing: z
+      .array(z.object({ id: z.string(), fires: z.int() }))
+      .optional()
+      .describe('With `top`: schedules that fire in the period, those with the most fires first.'),
+    nextCursor: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('With `maxSchedules`: where to go on; null: all schedules were counted.'),
+  })
+  .describe(
+    'What lies before now is counted as if the schedules had always been as they are: not what fired, which `/stats` and ' +
+      '`/schedules/{id}/occurrences` tell.',
+  );
 
 export function addLoadRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
@@ -100,11 +119,7 @@ function answerLoad({ buckets, schedules }: CountedLoad) {
     (most, bucket) => (most !== null && most.fires >= bucket.fires ? most : bucket),
     null,
   );
-  return {
-    items: buckets.map(answerBucket),
-    busiest: busiest && answerBucket(busiest),
-    schedules,
-  };
+  return { items: buckets.map(answerBucket), busiest: busiest && answerBucket(busiest), schedules };
 }
 
 function answerBucket({ at, fires }: { at: Instant; fires: number }) {

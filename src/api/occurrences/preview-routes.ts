@@ -1,6 +1,6 @@
 import { type Scope, sees } from '../../core/access/scope.ts';
 import type { EndingCalendar } from '../../core/alerts/alert.ts';
-import { type Instant, isoInstant, LATEST } from '../../core/instant.ts';
+import { type Instant, isoInstant, LATEST, DAY_MS } from '../../core/instant.ts';
 import { type Identity, type Timing, calendarIdsOf, DEFAULT_TIMING } from '../../core/timing/timing.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-fields.ts';
@@ -14,7 +14,7 @@ import { describeCron, describeInterval } from '../../core/describe/describe.ts'
 import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
 import { hasNoTimesOfItsOwn } from '../../operations/operation-refused.ts';
-import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
+import { yieldToEventLoop, createPace } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
@@ -32,9 +32,22 @@ import {
 } from '../schedules/fire-faults.ts';
 import { asUnplannable, invalid, noSuch } from '../http/problem.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
-import { explainMonth, MONTH_REACH_MS } from './explain-month.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
-import { ASSUMED_ID, previewedTimes, previewInput, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
+import {
+  ASSUMED_ID,
+  previewedTimes,
+  previewInput,
+  upcomingQuery,
+  upcomingTimes,
+  MAX_FIRES_OF_DAY,
+} from './preview-schemas.ts';
+import {
+  type ExplainedDay,
+  dayExplainer,
+  daysOfMonth,
+  hasDays,
+  type Ruled,
+} from '../../core/time/explained-days.ts';
 
 const tags = [TAGS.times];
 
@@ -202,4 +215,37 @@ function describe(timing: Timing, { id }: Identity): string {
   const { cron, everySeconds } = timing;
   if (cron !== null) return describeCron(cron, id) + dayRulesInWords(timing);
   return everySeconds === null ? '' : describeInterval(everySeconds);
+}
+
+/** So long before a moment its local month can have begun, in ms. */
+const MONTH_REACH_MS = 33 * DAY_MS;
+
+/**
+ * Explains the days of the month in which the first moment after `after` lies; nothing, if no rules of days are given. In slices, so that
+ * it does not make other requests wait. `answer` says what a fire is like.
+ */
+async function explainMonth<Fire>(ruled: Ruled, after: Instant, answer: (at: Instant) => Fire) {
+  const { timing } = ruled;
+  if (!hasDays(timing)) return {};
+  const pace = createPace();
+  const explain = dayExplainer(ruled, MAX_FIRES_OF_DAY);
+  const days: ReturnType<typeof answerDay<Fire>>[] = [];
+  for (const day of daysOfMonth(timing.timezone, after + 1)) {
+    await pace();
+    days.push(answerDay(explain(day), answer));
+  }
+  return { days };
+}
+
+function answerDay<Fire>(day: ExplainedDay, answer: (at: Instant) => Fire) {
+  const { date, verdict, fires, isCut, reason, movedTo, movedFrom } = day;
+  return {
+    date,
+    verdict,
+    fires: fires.map(answer),
+    ...(isCut && { more: true as const }),
+    ...(reason !== null && { reason }),
+    ...(movedTo !== null && { movedTo }),
+    ...(movedFrom.length > 0 && { movedFrom }),
+  };
 }

@@ -1,16 +1,15 @@
 import { z } from 'zod';
-import { answeredInstant, instant, queryInstant, scheduleIdText, whole } from '../http/common-schemas.ts';
-import { queryInteger } from '../http/query-schemas.ts';
+import { answeredInstant, instant, scheduleIdText, whole, queryInstant } from '../http/common-schemas.ts';
+import { queryInteger } from '../http/filter-schemas.ts';
 import { exactlyOneOf } from '../document/kinds.ts';
-import { cronInput } from '../schedules/timing/cron-schemas.ts';
-import { refuseDayRules } from '../schedules/timing/day-schemas.ts';
-import { dayRulesInput, everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
-import { excludeInput } from '../schedules/timing/exclude-schemas.ts';
+import { cronInput } from '../schedules/cron-schemas.ts';
+import { excludeInput, refuseDayRules } from '../schedules/day-schemas.ts';
+import { dayRulesInput, everySeconds, zoneText } from '../schedules/timing-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { DAY_VERDICTS } from '../../core/time/explained-days.ts';
-import { MAX_FIRES_OF_DAY } from './explain-month.ts';
 
 const MOST = 1000;
+export const MAX_FIRES_OF_DAY = 8;
 
 export const upcomingQuery = z.strictObject({
   count: queryInteger(1, MOST, 10),
@@ -24,9 +23,9 @@ export const previewInput = z
     timezone: zoneText.nullable().default(null),
     exclude: excludeInput.nullable().default(null),
     ...dayRulesInput,
-    from: instant.nullish().meta({
-      description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
-    }),
+    from: instant
+      .nullish()
+      .describe('Fires strictly after it; an interval is anchored here. Now where it is not given.'),
     count: whole(1, MOST).default(10),
     id: scheduleIdText.nullish().meta({
       description:
@@ -55,23 +54,21 @@ const localDate = z.string().meta({ format: 'date' });
 
 const explainedDay = z
   .object({
-    date: localDate.meta({ description: 'In the zone of the schedule.' }),
+    date: localDate.describe('In the zone of the schedule.'),
     verdict: z.enum(DAY_VERDICTS).meta({
       description:
         '`fires`: at least once · `notSelected`: by no expression · `notItsTurn`: by `every` · `excluded` · `moved`: excluded, and its fires ' +
         'are made on `movedTo` · `notPicked`: by `pick` · `outside`: before `startAt`, or not before `endAt` · `clocks`: clocks were set ' +
         'forward over its fires, which the next day makes · `noSuchDate`: its zone left it out.',
     }),
-    fires: z
-      .array(fireTime)
-      .meta({ description: `The first ${MAX_FIRES_OF_DAY}, also those before \`from\`.` }),
-    more: z.literal(true).optional().meta({ description: 'There only where it has more fires than these.' }),
+    fires: z.array(fireTime).describe(`The first ${MAX_FIRES_OF_DAY}, also those before \`from\`.`),
+    more: z.literal(true).optional().describe('There only where it has more fires than these.'),
     reason: z.string().optional().meta({ description: 'What excludes it.', example: 'calendar us-holidays' }),
-    movedTo: localDate.optional().meta({ description: 'Where its own fires are made, by `onExcluded`.' }),
+    movedTo: localDate.optional().describe('Where its own fires are made, by `onExcluded`.'),
     movedFrom: z
       .array(localDate)
       .optional()
-      .meta({ description: 'Excluded days whose fires are made on it, by `onExcluded`.' }),
+      .describe('Excluded days whose fires are made on it, by `onExcluded`.'),
   })
   .meta({ id: 'ExplainedDay' });
 
@@ -83,17 +80,15 @@ const MONTH =
 export const upcomingTimes = z.object({
   items: z.array(
     fireTime.extend({
-      dueAt: answeredInstant
-        .optional()
-        .meta({ description: '`fireAt` and its jitter, where the schedule has one.' }),
-      skipped: z.literal(true).optional().meta({ description: 'It is not made: `/skip` was called for it.' }),
-      skipReason: z.string().optional().meta({ description: 'Why, in the words of that call.' }),
+      dueAt: answeredInstant.optional().describe('`fireAt` and its jitter, where the schedule has one.'),
+      skipped: z.literal(true).optional().describe('It is not made: `/skip` was called for it.'),
+      skipReason: z.string().optional().describe('Why, in the words of that call.'),
     }),
   ),
-  days: days.meta({ description: `${MONTH}. Fires that \`/skip\` leaves out are among them.` }),
+  days: days.describe(`${MONTH}. Fires that \`/skip\` leaves out are among them.`),
   warnings: z
     .array(z.object({ kind: z.literal('calendar'), calendar: z.string(), validUntil: localDate }))
-    .meta({ description: 'Calendars that it excludes, and that end within 90 days or have ended.' }),
+    .describe('Calendars that it excludes, and that end within 90 days or have ended.'),
 });
 
 /** The note of a preview of `H` and `?` without an id. */
@@ -103,7 +98,7 @@ export const ASSUMED_ID =
 export const previewedTimes = z.object({
   description: z.string().meta({ description: 'In plain English.', example: 'At 02:30' }),
   items: z.array(fireTime),
-  days: days.meta({ description: `${MONTH}, and \`cron\` is given.` }),
+  days: days.describe(`${MONTH}, and \`cron\` is given.`),
   assumes: z.string().optional().meta({
     description:
       'There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.',

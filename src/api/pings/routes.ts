@@ -6,18 +6,18 @@ import { takeReport } from '../../operations/observed/take-report.ts';
 import { hashOfPingKey, isPingKey } from '../../store/runs/observed.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { tooMany } from '../access/access.ts';
-import { createRateLimit } from '../access/rate-limit.ts';
+import { createRateLimit } from '../access/call-limits.ts';
 import { Problem, unavailable } from '../http/problem.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
 import {
-  MAX_BODY_BYTES,
   type Named,
+  type Ping,
+  type PingOperation,
+  MAX_BODY_BYTES,
   OF_KEY,
   PING_METHODS,
   PING_OPERATIONS,
   PING_SCHEMA,
-  type Ping,
-  type PingOperation,
   UNKNOWN_KEYS,
 } from './ping-operations.ts';
 

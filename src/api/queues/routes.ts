@@ -3,11 +3,9 @@ import { listQueues } from '../../store/queues/queue-workers.ts';
 import { isParentRun } from '../../core/runs/parent.ts';
 import type { PulledRun } from '../../store/queues/pull-claims.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { answerRun } from '../runs/answers.ts';
+import { answerRun, attemptError, runFields, runResult } from '../runs/answers.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
-import { whole, workerIdText } from '../http/common-schemas.ts';
-import { runStatus } from '../http/word-schemas.ts';
-import { attemptError, runFields, runResult } from '../runs/schemas.ts';
+import { runStatus, whole, workerIdText } from '../http/common-schemas.ts';
 import { queue } from '../targets/schemas.ts';
 
 const queueParams = z.strictObject({ queue });
@@ -15,7 +13,7 @@ const queueParams = z.strictObject({ queue });
 const claimInput = z
   .strictObject({
     workerId: workerIdText,
-    max: whole(1, 100).default(1).meta({ description: 'At most that many runs.' }),
+    max: whole(1, 100).default(1).describe('At most that many runs.'),
     leaseSeconds: z.number().min(1).max(86_400).default(60).meta({
       description:
         'For how long they are leased; each `/heartbeat` extends that by as much. A lease that runs out is an attempt of unknown outcome.',
@@ -53,12 +51,12 @@ const claimedRun = z
       description:
         'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
     }),
-    parent: lateParent.optional().meta({ description: 'Of an `after` run that follows a late schedule.' }),
+    parent: lateParent.optional().describe('Of an `after` run that follows a late schedule.'),
   })
   .meta({ id: 'ClaimedRun', description: 'A run that is leased to the worker that asked.' });
 
 const claimedRuns = z.object({
-  items: z.array(claimedRun).meta({ description: 'High priorities first, then the longest due.' }),
+  items: z.array(claimedRun).describe('High priorities first, then the longest due.'),
 });
 
 export const queues = z.object({
@@ -66,13 +64,13 @@ export const queues = z.object({
     z
       .object({
         queue: z.string(),
-        pending: z.int().meta({ description: 'Due, and not claimed.' }),
-        scheduled: z.int().meta({ description: 'Recorded, and not due yet: later runs and retries.' }),
-        running: z.int().meta({ description: 'Leased to workers.' }),
+        pending: z.int().describe('Due, and not claimed.'),
+        scheduled: z.int().describe('Recorded, and not due yet: later runs and retries.'),
+        running: z.int().describe('Leased to workers.'),
         oldestPendingSeconds: z
           .number()
-          .meta({ description: 'How long the oldest pending run has been due; 0 where there is none.' }),
-        workers: z.int().meta({ description: 'That asked for work within the last five minutes.' }),
+          .describe('How long the oldest pending run has been due; 0 where there is none.'),
+        workers: z.int().describe('That asked for work within the last five minutes.'),
       })
       .meta({ id: 'Queue' }),
   ),

@@ -7,14 +7,13 @@ import {
   retryRun,
   type RunActionDeps,
 } from '../../operations/runs/act-on-runs.ts';
-import { failForNow, giveBackRun } from '../../operations/runs/give-back-runs.ts';
+import { failForNow, giveBackRun } from '../../operations/runs/worker-reports.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../audit/entries.ts';
 import { noSuch, Problem } from '../http/problem.ts';
-import { answerRun } from './answers.ts';
+import { answerRun, run } from './answers.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
 import { ALWAYS, runIdParams, whole, workerIdText } from '../http/common-schemas.ts';
-import { run } from './schemas.ts';
 import { z } from 'zod';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
 import type { RoleNeeded } from '../../core/access/roles.ts';
@@ -33,11 +32,10 @@ const attempt = whole(1, 2 ** 31 - 1)
 const workerId = workerIdText
   .nullable()
   .default(null)
-  .meta({
-    description:
-      'The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is ' +
+  .describe(
+    'The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is ' +
       'no run of a worker.',
-  });
+  );
 
 /** The body has no fields. */
 const noInput = z.strictObject({}).optional();
@@ -47,11 +45,10 @@ const retryInput = z
     dependents: z
       .boolean()
       .default(false)
-      .meta({
-        description:
-          'Also the runs that failed for want of it, down the graph, unless another of their dependencies has still failed. They are ' +
+      .describe(
+        'Also the runs that failed for want of it, down the graph, unless another of their dependencies has still failed. They are ' +
           'opened again right after the answer, step by step, however many there are; an instance that dies leaves none of them out.',
-      }),
+      ),
   })
   .prefault({})
   .meta({ id: 'RunRetry', description: 'What is opened again.' });
@@ -60,23 +57,21 @@ const completionInput = z
   .strictObject({
     status: z
       .enum(['succeeded', 'failed'])
-      .meta({ description: '`failed` is final, unless `retry` is true: it is not tried again.' }),
+      .describe('`failed` is final, unless `retry` is true: it is not tried again.'),
     retry: z
       .boolean()
       .default(false)
-      .meta({
-        description:
-          'With `failed`: it failed for now. It counts as a failure, and is tried again as `retry` of its schedule says; an at-most-once ' +
+      .describe(
+        'With `failed`: it failed for now. It counts as a failure, and is tried again as `retry` of its schedule says; an at-most-once ' +
           'run ends as `failed` all the same.',
-      }),
+      ),
     result: z
       .unknown()
       .optional()
-      .meta({
-        description:
-          'Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB. `expect.result` judges up to ' +
+      .describe(
+        'Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB. `expect.result` judges up to ' +
           '64 KiB of it, and the last line of a string that is no JSON.',
-      }),
+      ),
     error: z.string().nullable().default(null).meta({
       description: 'Why it failed; only with `failed`. Kept as the `error.message` of the run, cut at 4 KiB.',
     }),

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../core/access/roles.ts';
 import { MAX_APPENDED, MAX_LOG_OFFSET, MAX_LOG_PART, logRoom } from '../../core/runs/run-log.ts';
-import { appendRunLog } from '../../operations/runs/append-run-log.ts';
+import { appendRunLog } from '../../operations/runs/worker-reports.ts';
 import { type ReadLog, readLog } from '../../store/runs/logs/read-log.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { runIdParams, workerIdText } from '../http/common-schemas.ts';
-import { queryInteger, queryWhole } from '../http/query-schemas.ts';
+import { queryInteger, queryWhole } from '../http/filter-schemas.ts';
 import { refuseOtherEncodings } from '../http/plugins/bodies.ts';
 import { Problem, noSuch } from '../http/problem.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
@@ -29,15 +29,15 @@ const appendedBody = z.unknown().meta({
 });
 
 const appended = z
-  .object({ offset: z.int().meta({ description: 'Where what comes next begins.' }) })
+  .object({ offset: z.int().describe('Where what comes next begins.') })
   .meta({ id: 'LogAppended' });
 
 const readQuery = z.strictObject({
-  attempt: queryInteger(1, MAX_ATTEMPT, undefined).meta({ description: 'The newest where it is not given.' }),
+  attempt: queryInteger(1, MAX_ATTEMPT, undefined).describe('The newest where it is not given.'),
   offset: queryInteger(0, Number.MAX_SAFE_INTEGER, 0).meta({ format: 'int64' }),
-  waitSeconds: queryInteger(0, 60, 0).meta({
-    description: 'For how long to wait for more, or for the end of the attempt, where there is nothing yet.',
-  }),
+  waitSeconds: queryInteger(0, 60, 0).describe(
+    'For how long to wait for more, or for the end of the attempt, where there is nothing yet.',
+  ),
 });
 
 const tags = [TAGS.runs];

@@ -10,7 +10,7 @@ import type { SecretFile } from '../../core/secrets/sealed-values.ts';
 import { type AcceptedRuns, acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-drafts.ts';
 import { type Fault, invalid, MAX_FAULTS } from '../http/problem.ts';
-import { MAX_LABELS } from '../http/label-schemas.ts';
+import { MAX_LABELS, RUN_ID } from '../http/common-schemas.ts';
 import { type OneOffItemInput, type OneOffRunInput, MAX_DEPENDENCIES } from './one-off-schemas.ts';
 import { bodySizeFaults } from '../targets/body-and-outcome.ts';
 import { unmaskTarget, sealed } from '../targets/inputs.ts';
@@ -18,8 +18,7 @@ import type { FileRules } from '../targets/secret-files.ts';
 import type { FastifyRequest } from 'fastify';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { itemsSent, repeatedInItems } from '../http/also-checks.ts';
-import { RUN_ID } from '../http/common-schemas.ts';
+import { itemsSent, repeatedInItems } from '../http/request-checks.ts';
 
 /** Faults of what was sent, to be answered with 400 or 422. */
 export interface OneOffFaults {

@@ -4,7 +4,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { findBatch } from '../../store/runs/run-tags.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../audit/entries.ts';
 import {
   acceptOrRefuse,
   batchFaults,
@@ -15,7 +15,7 @@ import {
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
-import { answerRun } from './answers.ts';
+import { answerRun, run } from './answers.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
 import {
   batchAnswer,
@@ -27,7 +27,6 @@ import {
   oneOffItemInput,
   oneOffRunInput,
 } from './one-off-schemas.ts';
-import { run } from './schemas.ts';
 
 const tags = [TAGS.runs];
 

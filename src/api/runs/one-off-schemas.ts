@@ -1,9 +1,15 @@
 import { z } from 'zod';
 import { ON_DEPENDENCY_FAILURE } from '../../core/runs/run.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { answeredInstant, instant, runIdText, text } from '../http/common-schemas.ts';
-import { labelName, labelsNamed } from '../http/label-schemas.ts';
-import { runStatus } from '../http/word-schemas.ts';
+import {
+  answeredInstant,
+  instant,
+  labelName,
+  labelsNamed,
+  runIdText,
+  runStatus,
+  text,
+} from '../http/common-schemas.ts';
 import { handoffInput, turnInput } from '../targets/handoff-schemas.ts';
 
 export const MAX_DEPENDENCIES = 1000;
@@ -35,11 +41,10 @@ const oneOffFields = {
   onDependencyFailure: z
     .enum(ON_DEPENDENCY_FAILURE)
     .default('fail')
-    .meta({
-      description:
-        'What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started ' +
+    .describe(
+      'What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started ' +
         '(`error.kind` is `dependency`), or runs all the same.',
-    }),
+    ),
   ...turnInput,
   labels: labelsNamed(labelName),
 };
@@ -82,9 +87,7 @@ export const besideRuns = {
     description: 'What people call the whole; need not be unique.',
     example: 'etl 2026-11-20',
   }),
-  labels: labelsNamed(labelName).meta({
-    description: 'Of all of its runs; those of an item are added to them, and win.',
-  }),
+  labels: labelsNamed(labelName).describe('Of all of its runs; those of an item are added to them, and win.'),
 };
 
 export const oneOffBatchInput = z.strictObject({
@@ -95,15 +98,13 @@ export const oneOffBatchInput = z.strictObject({
 const uuid = z.string().meta({ format: 'uuid' });
 
 export const oneOffBatchAnswer = z.object({
-  batchId: uuid.nullable().meta({
-    description: 'Of the new runs; if none is new, the one that all of them are in. Null: there is none.',
-  }),
-  items: z
-    .array(z.object({ ref: z.string(), id: uuid }))
-    .meta({ description: 'In the order in which they were sent.' }),
+  batchId: uuid
+    .nullable()
+    .describe('Of the new runs; if none is new, the one that all of them are in. Null: there is none.'),
+  items: z.array(z.object({ ref: z.string(), id: uuid })).describe('In the order in which they were sent.'),
 });
 
-export const batchIdParams = z.strictObject({ batchId: runIdText.meta({ description: 'Of a batch.' }) });
+export const batchIdParams = z.strictObject({ batchId: runIdText.describe('Of a batch.') });
 
 export const batchAnswer = z
   .object({
@@ -123,6 +124,6 @@ export const batchAnswer = z
           }),
         }),
       )
-      .meta({ description: 'Its runs that are still kept, in the order in which they were sent.' }),
+      .describe('Its runs that are still kept, in the order in which they were sent.'),
   })
   .meta({ id: 'Batch', description: 'Runs that were asked for in one call.' });

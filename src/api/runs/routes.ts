@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
+import { type Run, mayBeRunId, RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
 import { BOUNDS } from '../../core/schedules/expect.ts';
 import { findRun, findTargets, listRuns } from '../../store/runs/search/find-runs.ts';
 import { type PageRoom, pageRoom } from '../../postgres/sql/lists.ts';
@@ -10,22 +10,36 @@ import { runIdsOfBatch } from '../../store/runs/run-tags.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pages.ts';
-import { emptyPeriod } from '../http/also-checks.ts';
+import { emptyPeriod, LATER_THAN_FROM } from '../http/request-checks.ts';
 import { noSuch } from '../http/problem.ts';
-import { answerRun, answerWholeRun } from './answers.ts';
+import { answerRun, answerWholeRun, run, wholeRun } from './answers.ts';
 import { addRunLogRoutes } from './log-routes.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
 import {
-  periodQuery,
-  labelQuery,
+  ALWAYS,
+  expectBound,
+  instant,
   runIdParams,
   runIdText,
+  runStatus,
+  runTrigger,
   scheduleIdParams,
   scheduleIdText,
   text,
-  wordList,
+  whole,
 } from '../http/common-schemas.ts';
-import { run, wholeRun } from './schemas.ts';
+import {
+  bulkAnswer,
+  dryRunInput,
+  filterLabels,
+  filterWords,
+  labelQuery,
+  namesSomething,
+  periodQuery,
+  wordList,
+} from '../http/filter-schemas.ts';
+import { actOnMatchingRuns } from '../../operations/runs/bulk-runs.ts';
+import { audited } from '../audit/entries.ts';
 
 const filterQuery = {
   status: wordList(RUN_STATUSES).optional(),
@@ -40,7 +54,7 @@ const runsQuery = z.strictObject({
   scheduleId: scheduleIdText.optional(),
   label: labelQuery.optional(),
   key: text(256).optional(),
-  batchId: runIdText.optional().meta({ description: 'Of the batch that they were asked for in.' }),
+  batchId: runIdText.optional().describe('Of the batch that they were asked for in.'),
   ...filterQuery,
 });
 
@@ -134,4 +148,55 @@ function filterOf(
 
 function pageOfRuns(read: { rows: readonly Run[]; limit: number; room: PageRoom }, listOf: string | null) {
   return pageOf(read, answerRun, ({ scheduledFor, id }) => ({ of: listOf, scheduledFor, id }));
+}
+
+const runFilter = z
+  .strictObject({
+    scheduleId: scheduleIdText.optional(),
+    label: filterLabels,
+    batchId: runIdText.optional(),
+    status: filterWords(runStatus),
+    trigger: filterWords(runTrigger),
+    unmet: filterWords(expectBound),
+    from: instant.optional(),
+    to: instant.optional(),
+  })
+  .superRefine(namesSomething, ALWAYS)
+  .superRefine(({ from, to }, context) => {
+    if (typeof from !== 'number' || typeof to !== 'number' || from < to) return;
+    context.addIssue({ code: 'custom', path: ['to'], message: LATER_THAN_FROM });
+  }, ALWAYS)
+  .meta({
+    id: 'RunFilter',
+    description: 'As in `GET /runs`: all that is named must hold. `from` and `to` mean `scheduledFor`.',
+    minProperties: 1,
+  });
+
+const MOST = 10_000;
+
+const bulkInput = z.strictObject({
+  action: z.enum(['retry', 'cancel']),
+  filter: runFilter,
+  limit: whole(1, MOST).default(1000).describe('How many runs the call acts on at most, the newest first.'),
+  dryRun: dryRunInput,
+});
+
+export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
+  addRoute(api, {
+    ...{ route: 'POST /runs/bulk', operationId: 'actOnRuns' },
+    config: { role: 'operator', scope: 'itself', pace: 'slow', audits: ['runs.bulk'] },
+    summary: 'Retry or cancel the runs that match a filter',
+    description:
+      'Each run as `/retry` or `/cancel` would. What cannot be retried (open or succeeded runs, runs of deleted schedules) ' +
+      'or cancelled (ended runs) does not match.',
+    ...{ tags: [TAGS.runs], body: bulkInput },
+    answers: { 200: json('What became of them', bulkAnswer('runs', ', counted up to 100,000')) },
+    handler: ({ body: { filter, ...request }, caller }) => {
+      const { label: labels, status: statuses, trigger: triggers, ...rest } = filter;
+      return actOnMatchingRuns(audited(deps, { caller }), {
+        ...request,
+        filter: { ...rest, labels, statuses, triggers },
+      });
+    },
+  });
 }

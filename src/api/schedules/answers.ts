@@ -6,8 +6,8 @@ import type { Expect, ResultBound } from '../../core/schedules/expect.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { Exclude } from '../../core/timing/timing.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
-import { answersOf } from '../http/stored-answers.ts';
-import { definitionAnswer, type schedule, stateAnswer } from './schemas.ts';
+import { answersOf } from '../http/routes.ts';
+import { type schedule, definitionAnswer, stateAnswer } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
 import type { RecentRun } from '../../store/runs/search/runs-of-schedule.ts';
 

@@ -6,16 +6,26 @@ import type { ScheduleChange } from '../../operations/schedules/schedule-writes.
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { fireFaults, lookAhead, type Outlook, outlookOf } from './fire-faults.ts';
+import { type Outlook, fireFaults, lookAhead, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid } from '../http/problem.ts';
-import { itemsSent, repeatedInItems } from '../http/also-checks.ts';
+import { itemsSent, repeatedInItems } from '../http/request-checks.ts';
 import { encryptedAnew, pauseFaults, resolveInput } from './inputs.ts';
-import { changeOrRefuse, foreignItems, queueFaults } from './writes.ts';
+import { changeOrRefuse, diffOf, foreignItems, noteMany, queueFaults, scheduleDiff } from './writes.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
-import { diffOf, noteMany, scheduleDiff } from './diff.ts';
+import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.ts';
+import { audited } from '../audit/entries.ts';
+import { NOT_GIVEN, where } from '../document/kinds.ts';
+import {
+  bulkAnswer,
+  dryRunInput,
+  filterLabels,
+  filterWords,
+  namesSomething,
+} from '../http/filter-schemas.ts';
+import { ALWAYS, instant, scheduleStatus, text } from '../http/common-schemas.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 
@@ -23,10 +33,7 @@ const batchAnswer = z.object({
   created: z.int(),
   updated: z.int(),
   unchanged: z.int(),
-  changes: z
-    .array(scheduleDiff)
-    .optional()
-    .meta({ description: 'Of a dry run: for each item, in their order.' }),
+  changes: z.array(scheduleDiff).optional().describe('Of a dry run: for each item, in their order.'),
 });
 
 export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
@@ -149,4 +156,70 @@ async function outlooksOf(
     outlooks.set(item, outlookOf(item, item.id, asOf));
   }
   return outlooks;
+}
+
+const scheduleFilter = z
+  .strictObject({
+    label: filterLabels,
+    q: text(1000).min(1).optional().describe('Part of the id or the description, in any letter case.'),
+    status: filterWords(scheduleStatus),
+    late: z.boolean().optional(),
+  })
+  .superRefine(namesSomething, ALWAYS)
+  .meta({
+    id: 'ScheduleFilter',
+    description: 'As in `GET /schedules`: all that is named must hold.',
+    minProperties: 1,
+  });
+
+const bulkInput = z
+  .strictObject({
+    action: z.enum(['pause', 'resume']),
+    filter: scheduleFilter,
+    reason: text(1000)
+      .nullable()
+      .default(null)
+      .describe('Only with `pause`: becomes the `pauseReason` of each.'),
+    until: instant
+      .nullable()
+      .default(null)
+      .describe('Only with `pause`: becomes the `pauseUntil` of each; in the future.'),
+    dryRun: dryRunInput,
+  })
+  .superRefine(({ action, reason, until }, context) => {
+    if (action !== 'resume') return;
+    for (const [name, value] of Object.entries<unknown>({ reason, until })) {
+      // Undefined if the filter itself has faults.
+      if (value === null || value === undefined) continue;
+      context.addIssue({ code: 'custom', path: [name], message: 'is allowed only with the action pause' });
+    }
+  }, ALWAYS)
+  .meta(
+    where('action', [{ is: 'pause' }, { is: 'resume', properties: { reason: NOT_GIVEN, until: NOT_GIVEN } }]),
+  );
+
+export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
+  addRoute(api, {
+    ...{ route: 'POST /schedules/bulk', operationId: 'actOnSchedules' },
+    config: { role: 'admin', scope: 'itself', pace: 'slow', audits: ['schedules.bulk'] },
+    summary: 'Pause or resume the schedules that match a filter',
+    description:
+      'Each schedule as a PATCH of `enabled` would. What is paused already keeps its `pauseReason`; what is enabled ' +
+      'already stays as it is.',
+    ...{ tags: [TAGS.schedules], body: bulkInput },
+    ...{ answers: { 200: json('What became of them', bulkAnswer('schedules', '')) }, refusals: [422] },
+    handler: async ({ body: { action, filter, reason, until, dryRun }, caller }) => {
+      if (until !== null && until <= (await deps.database.run((db) => databaseNow(db))))
+        throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
+      const { label: labels, q, status: statuses, late } = filter;
+      return setEnabledOfMatching(audited(deps, { caller }), {
+        action,
+        filter: { scope: caller.scope, labels, text: q, statuses, late },
+        reason,
+        until,
+        dryRun,
+        by: caller.name,
+      });
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_EXPECT_SECONDS, MAX_RESULT_BOUNDS } from '../../core/schedules/expect.ts';
-import { ALWAYS, nullish, orNull, whole } from '../http/common-schemas.ts';
+import { ALWAYS, nullable, nullish, orNull, whole } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { jsonPointer } from '../targets/body-and-outcome.ts';
 
@@ -68,10 +68,8 @@ export const expectPatch = z.strictObject(nullish(bounds));
 
 export const answeredExpect = z
   .object({
-    startWithinSeconds: seconds.startWithinSeconds.nullable(),
-    finishWithinSeconds: seconds.finishWithinSeconds.nullable(),
-    atLeastSeconds: seconds.atLeastSeconds.nullable(),
+    ...nullable(seconds),
     result: z.array(z.object(places)).nullable().meta({ description: RESULT, example: EXAMPLE }),
   })
   .nullable()
-  .meta({ description: EXPECT });
+  .describe(EXPECT);

@@ -2,18 +2,17 @@ import { z } from 'zod';
 import { BodyTooLong } from '../../core/http/body-template.ts';
 import { fireManually } from '../../operations/runs/manual-fire.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../audit/entries.ts';
 import { asUnplannable, invalid } from '../http/problem.ts';
-import { answerRun } from '../runs/answers.ts';
+import { answerRun, run } from '../runs/answers.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
 import { answeredInstant, instant, scheduleIdParams, text } from '../http/common-schemas.ts';
-import { run } from '../runs/schemas.ts';
 import { isoInstant } from '../../core/instant.ts';
 import { skipFire } from '../../operations/schedules/skip-fires.ts';
 
 const fireInput = z
   .strictObject({
-    payload: z.unknown().optional().meta({ description: 'Instead of the schedule’s payload, unless null.' }),
+    payload: z.unknown().optional().describe('Instead of the schedule’s payload, unless null.'),
   })
   .optional();
 
@@ -22,7 +21,7 @@ const fireHeaders = z.object({
     .string()
     .regex(/^[\x20-\x7e]{1,255}$/, { error: 'must be 1 to 255 printable characters' })
     .optional()
-    .meta({ description: 'Unique per schedule: the same key with the same body answers the run it made.' }),
+    .describe('Unique per schedule: the same key with the same body answers the run it made.'),
 });
 
 export function addFireRoute(api: Api, deps: ApiDeps): void {
@@ -58,43 +57,23 @@ function refuseTooLong(error: unknown): never {
 }
 
 const skipInput = z.strictObject({
-  fireAt: instant.meta({ description: 'The fire: its nominal time, as `upcoming` answers it.' }),
-  reason: text(1000).nullish().meta({ description: 'In your words, for those who read `upcoming`.' }),
+  fireAt: instant.describe('The fire: its nominal time, as `upcoming` answers it.'),
+  reason: text(1000).nullish().describe('In your words, for those who read `upcoming`.'),
 });
 
 export const skipAnswer = z.object({ fireAt: answeredInstant, skipped: z.boolean() });
 
 export function addSkipRoutes(api: Api, deps: ApiDeps): void {
-  addSkipRoute(api, deps, {
-    path: 'skip',
-    skipped: true,
-    operationId: 'skipFire',
-    summary: 'Do not make one fire that is still to come; at its moment it is recorded as skipped',
-  });
-  addSkipRoute(api, deps, {
-    path: 'unskip',
-    skipped: false,
-    operationId: 'unskipFire',
-    summary: 'Make a fire after all that was to be skipped',
-  });
+  const recorded = 'at its moment it is recorded as skipped';
+  addSkipRoute(api, deps, 'skip', `Do not make one fire that is still to come; ${recorded}`);
+  addSkipRoute(api, deps, 'unskip', 'Make a fire after all that was to be skipped');
 }
 
-interface SkipRoute {
-  path: string;
-  skipped: boolean;
-  operationId: string;
-  summary: string;
-}
-
-function addSkipRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary }: SkipRoute): void {
+function addSkipRoute(api: Api, deps: ApiDeps, word: 'skip' | 'unskip', summary: string): void {
+  const skipped = word === 'skip';
   addRoute(api, {
-    ...{ route: `POST /schedules/:id/${path}`, operationId },
-    config: {
-      role: 'operator',
-      scope: { name: 'schedule' },
-      audits: [skipped ? 'schedule.skip' : 'schedule.unskip'],
-    },
-    summary,
+    ...{ route: `POST /schedules/:id/${word}`, operationId: `${word}Fire`, summary },
+    config: { role: 'operator', scope: { name: 'schedule' }, audits: [`schedule.${word}`] },
     ...{ tags: [TAGS.schedules], params: scheduleIdParams, body: skipInput },
     ...{ answers: { 200: json('It is so, perhaps since earlier', skipAnswer) }, refusals: [404, 409, 422] },
     handler: async ({ params: { id }, body: { fireAt, reason }, caller }) => {

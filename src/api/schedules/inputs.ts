@@ -5,12 +5,12 @@ import type { Definition, Schedule, ScheduleTarget } from '../../core/schedules/
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { resealTarget } from '../../core/schedules/target-secrets.ts';
 import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
-import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
+import { mergeJsonText, mergePatch } from '../http/json/raw-json.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, patchedInput } from './schemas.ts';
-import { dayRuleFaults } from './timing/day-schemas.ts';
-import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
+import { dayRuleFaults } from './day-schemas.ts';
+import { kindsOf, TIMING_KINDS } from './timing-schemas.ts';
 import { bodySizeFaults } from '../targets/body-and-outcome.ts';
 import type { FileRules } from '../targets/secret-files.ts';
 import { patchableTarget, unmaskTarget, type Sealing, sealed } from '../targets/inputs.ts';

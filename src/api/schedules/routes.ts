@@ -7,25 +7,32 @@ import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { lookThrough } from '../../store/schedules/search/matching-schedules.ts';
 import { type RecentRun, recentRuns } from '../../store/runs/search/runs-of-schedule.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { audited } from '../audit/audited.ts';
-import { calendarsNamedIn } from './timing/exclude-schemas.ts';
+import { audited } from '../audit/entries.ts';
+import { calendarsNamedIn } from './day-schemas.ts';
 import { lookAhead } from './fire-faults.ts';
-import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
+import {
+  checkPreconditions,
+  etagOf,
+  idOfAnother,
+  ifMatchHeader,
+  preconditionHeaders,
+  unexpectedBody,
+} from '../http/request-checks.ts';
 import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerSchedule, answerRecentRun } from './answers.ts';
 import { answerTo, shownKeys, withNextFires } from './shown-schedules.ts';
-import { addObservedRoutes } from './observed-routes.ts';
+import { addObservedRoutes } from './history-routes.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
 import { changeOne } from './writes.ts';
 import { addRoute, json, nothing, TAGS } from '../http/routes.ts';
-import { labelQuery, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
-import { queryBoolean, queryInteger } from '../http/query-schemas.ts';
-import { run } from '../runs/schemas.ts';
+import { scheduleIdParams, text } from '../http/common-schemas.ts';
+import { labelQuery, wordList, queryBoolean, queryInteger } from '../http/filter-schemas.ts';
+import { run } from '../runs/answers.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 
 const tags = [TAGS.schedules];
+const ofSchedule = { name: 'schedule' } as const;
 
 export function addScheduleRoutes(api: Api, deps: ApiDeps): void {
   addListRoute(api, deps);
@@ -41,15 +48,12 @@ const listQuery = z.strictObject({
   status: wordList(SCHEDULE_STATUSES).optional(),
   late: queryBoolean.optional(),
   label: labelQuery.optional(),
-  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
-  recent: queryInteger(0, 50, undefined).meta({
-    description: 'Adds `recentRuns`: so many of its newest runs.',
-  }),
-  maxSchedules: queryInteger(1, 100_000, undefined).meta({
-    description:
-      'Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`. ' +
+  q: text(1000).optional().describe('Part of the id or the description, in any letter case.'),
+  recent: queryInteger(0, 50, undefined).describe('Adds `recentRuns`: so many of its newest runs.'),
+  maxSchedules: queryInteger(1, 100_000, undefined).describe(
+    'Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`. ' +
       'Use it for a quick answer where few of very many schedules match.',
-  }),
+  ),
   limit: limitQuery,
   cursor: scheduleCursor.optional(),
 });
@@ -65,7 +69,7 @@ const listedSchedule = schedule
         }),
       )
       .optional()
-      .meta({ description: 'Its newest runs, newest first; only where `recent` is given.' }),
+      .describe('Its newest runs, newest first; only where `recent` is given.'),
   })
   .meta({ id: 'ListedSchedule' });
 
@@ -113,7 +117,7 @@ function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly Rece
 function addGetRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
     ...{ route: 'GET /schedules/:id', operationId: 'getSchedule' },
-    config: { role: 'viewer', scope: { name: 'schedule' } },
+    config: { role: 'viewer', scope: ofSchedule },
     summary: 'One schedule; its ETag is its version',
     ...{ tags, params: scheduleIdParams, answers: { 200: json('The schedule', schedule) } },
     refusals: [404],
@@ -131,7 +135,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
     ...{ route: 'PUT /schedules/:id', operationId: 'putSchedule' },
     config: {
       role: 'admin',
-      scope: { name: 'schedule' },
+      scope: ofSchedule,
       audits: ['schedule.update', 'schedule.create'],
       alsoCheck: idOfAnother,
     },
@@ -160,12 +164,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
 function addPatchRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
     ...{ route: 'PATCH /schedules/:id', operationId: 'patchSchedule' },
-    config: {
-      role: 'admin',
-      scope: { name: 'schedule' },
-      audits: ['schedule.update'],
-      alsoCheck: idOfAnother,
-    },
+    config: { role: 'admin', scope: ofSchedule, audits: ['schedule.update'], alsoCheck: idOfAnother },
     summary: 'Change a schedule by JSON Merge Patch',
     ...{ tags, consumes: ['application/merge-patch+json', 'application/json'], params: scheduleIdParams },
     ...{ headers: ifMatchHeader, body: schedulePatch },
@@ -189,12 +188,7 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
 function addDeleteRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
     ...{ route: 'DELETE /schedules/:id', operationId: 'deleteSchedule' },
-    config: {
-      role: 'admin',
-      scope: { name: 'schedule' },
-      audits: ['schedule.delete'],
-      alsoCheck: unexpectedBody,
-    },
+    config: { role: 'admin', scope: ofSchedule, audits: ['schedule.delete'], alsoCheck: unexpectedBody },
     summary: 'Delete a schedule that no other follows; its runs stay readable, and open ones are abandoned',
     ...{ tags, params: scheduleIdParams, headers: ifMatchHeader, answers: { 204: nothing('Deleted') } },
     refusals: [404, 409, 412],

@@ -1,25 +1,67 @@
 import { z } from 'zod';
-import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
-import { atMostOneOf, exactlyOneOrHeartbeat } from '../document/kinds.ts';
 import {
   allIgnored,
   ALWAYS,
   answeredInstant,
   instant,
+  labelName,
+  labelsNamed,
   nullish,
   orNull,
   scheduleIdText,
+  scheduleStatus,
+  storedLabelName,
   text,
   whole,
 } from '../http/common-schemas.ts';
+import { isObject } from '../http/json/json-body.ts';
+import {
+  atMostOneKind,
+  exactlyOneKind,
+  kindsOf,
+  refuseTogether,
+  timingAnswer,
+  timingInput,
+  timingPatch,
+} from './timing-schemas.ts';
+import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
+import { atMostOneOf, exactlyOneOrHeartbeat } from '../document/kinds.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { labelName, labelsNamed, storedLabelName } from '../http/label-schemas.ts';
-import { scheduleStatus } from '../http/word-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import { handoffAnswer, handoffInput, handoffPatch, turnInput } from '../targets/handoff-schemas.ts';
-import { answeredObserve, completeSchedule, observeInput, observePatch } from './observe-schemas.ts';
 import { answeredExpect, expectInput, expectPatch } from './expect-schemas.ts';
-import { atMostOneKind, timingAnswer, timingInput, timingPatch } from './timing/timing-schemas.ts';
+
+const OBSERVE =
+  'Another scheduler runs the job: occurrences before `until` (null: all) are recorded as runs, `observed: true`, and nothing is sent; ' +
+  'the job reports with the `pingKey`. From `until` on they are sent. With `until: null`, `target` may be null, and there may be no ' +
+  'trigger at all: a heartbeat, which needs `successWithinSeconds`. Null: it observes nothing.';
+const until = instant.meta({ description: 'Exclusive; null: for ever.', example: null });
+
+const observeInput = z
+  .strictObject({ until: until.nullable().default(null) })
+  .meta({ id: 'Observe', description: OBSERVE });
+
+const observePatch = z.strictObject({ until: until.nullish() });
+
+const answeredObserve = z.object({ until: answeredInstant.nullable() }).nullable().describe(OBSERVE);
+
+type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
+
+/** What a schedule needs: a trigger and a target, unless it observes for ever; a heartbeat says how often its job must succeed. */
+const completeSchedule: Refine = (value, context) => {
+  const refuse = (name: string, message: string) =>
+    context.addIssue({ code: 'custom', path: [name], message });
+  const sent = isObject(value) ? value : {};
+  const observesForEver = isObject(sent['observe']) && (sent['observe']['until'] ?? null) === null;
+  if ((sent['target'] ?? null) === null && !observesForEver)
+    refuse('target', 'is required: "http" or "pull"; it may be null only where observe has no until');
+  if (kindsOf(value).length > 0 || !observesForEver) exactlyOneKind(value, context);
+  else {
+    refuseTogether(value, context);
+    if ((sent['successWithinSeconds'] ?? null) === null)
+      refuse('successWithinSeconds', 'is required of a schedule without cron, everySeconds, at and after');
+  }
+};
 
 /** Those that were stored before they were refused can be taken away. */
 function keysWithoutColon(given: Record<string, string | null>, context: z.core.$RefinementCtx): void {
@@ -29,13 +71,12 @@ function keysWithoutColon(given: Record<string, string | null>, context: z.core.
 }
 
 const description = text(1000);
-const enabled = z.boolean().meta({ description: 'false = paused.' });
+const enabled = z.boolean().describe('false = paused.');
 
 const pauseFields = {
-  pauseReason: text(1000).meta({
-    description:
-      'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true.',
-  }),
+  pauseReason: text(1000).describe(
+    'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true.',
+  ),
   pauseUntil: instant.meta({
     description:
       'The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null ' +
@@ -57,16 +98,16 @@ const pauseFields = {
 
 /** What firelock alone sets. A caller may send it back. */
 export const stateAnswer = {
-  status: scheduleStatus.meta({
-    description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
-  }),
-  late: z.boolean().meta({
-    description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
-  }),
-  error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
-  nextFireAt: answeredInstant.nullable().meta({
-    description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
-  }),
+  status: scheduleStatus.describe(
+    '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
+  ),
+  late: z
+    .boolean()
+    .describe('No run has succeeded within `successWithinSeconds`; never of a paused or ended one.'),
+  error: z.string().nullable().describe('Why it cannot be planned.'),
+  nextFireAt: answeredInstant
+    .nullable()
+    .describe('With its jitter; null unless active. Fires that are to be skipped are passed over.'),
   lastFireAt: answeredInstant.nullable(),
   pingKey: z.string().nullable().meta({
     description:
@@ -160,7 +201,7 @@ export const definitionAnswer = {
   expect: answeredExpect,
   observe: answeredObserve,
   ...handoffAnswer,
-  target: answeredTarget.nullable().meta({ description: 'Null: nothing is sent, since it only observes.' }),
+  target: answeredTarget.nullable().describe('Null: nothing is sent, since it only observes.'),
   labels: z.record(z.string(), z.string()),
 };
 

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type RunStats, runStats, STATS_LIMIT_MS } from '../../store/reports/run-stats.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { emptyPeriod } from '../http/also-checks.ts';
+import { emptyPeriod } from '../http/request-checks.ts';
 import { noSuch } from '../http/problem.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
-import { periodQuery, scheduleIdParams } from '../http/common-schemas.ts';
+import { scheduleIdParams } from '../http/common-schemas.ts';
+import { periodQuery } from '../http/filter-schemas.ts';
 
 const count = (description?: string) => z.int().meta({ minimum: 0, ...(description && { description }) });
 const rate = (description: string) =>
@@ -37,7 +38,7 @@ export const stats = z
     }),
     lateness: z
       .object({ p50Ms: milliseconds, p95Ms: milliseconds, p99Ms: milliseconds, maxMs: milliseconds })
-      .meta({ description: 'Of `latenessMs`, nearest rank; null where no run has one.' }),
+      .describe('Of `latenessMs`, nearest rank; null where no run has one.'),
   })
   .meta({ id: 'Stats' });
 

@@ -8,7 +8,7 @@ import {
 import { pointerSteps } from '../../core/json-text.ts';
 import { overlap, patternFault } from '../../core/runs/attempts/outcome-rules.ts';
 import type { OutcomeRules, StatusPattern } from '../../core/schedules/schedule.ts';
-import { withoutFault } from '../http/common-schemas.ts';
+import { withoutFault, nullish, withDefaults } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK, MAX_HEADER_VALUE_LENGTH } from './http-call-schemas.ts';
@@ -106,7 +106,7 @@ const statusPattern = z
     error: 'must be a number or a string',
   })
   .superRefine(withoutFault<StatusPattern>(patternFault))
-  .meta({ description: 'A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.' });
+  .describe('A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.');
 const statuses = z.array(statusPattern).max(100);
 
 export const jsonPointer = z
@@ -132,9 +132,7 @@ const otherwise = z.enum(['retry', 'fail']).nullable();
 
 export const outcome = z
   .strictObject({
-    succeed: fields.succeed.default([]),
-    retry: fields.retry.default([]),
-    fail: fields.fail.default([]),
+    ...withDefaults(fields, { succeed: [], retry: [], fail: [] }),
     require: required.default(null),
     otherwise: otherwise.default(null),
   })
@@ -153,9 +151,7 @@ export const outcome = z
   .nullable();
 export const patchedOutcome = z
   .strictObject({
-    succeed: fields.succeed.nullish(),
-    retry: fields.retry.nullish(),
-    fail: fields.fail.nullish(),
+    ...nullish(fields),
     require: z
       .strictObject({
         pointer: jsonPointer.nullish(),

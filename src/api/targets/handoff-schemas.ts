@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import {
   COMPLETIONS,
-  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_RETRY,
-  DEFAULT_TIMEOUT_SECONDS,
   DELIVERIES,
   MAX_COMPLETION_TIMEOUT_SECONDS,
   MAX_EXPIRES_AFTER_SECONDS,
+  NO_DEFINITION,
 } from '../../core/schedules/schedule.ts';
-import { limitIdText, nullish, whole } from '../http/common-schemas.ts';
+import { limitIdText, nullish, whole, withDefaults } from '../http/common-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from './schemas.ts';
 
 const backoffSeconds = z
@@ -53,25 +52,20 @@ const expiresAfterSeconds = whole(1, MAX_EXPIRES_AFTER_SECONDS).meta({
   example: 3600,
 });
 
+const { priority, ...handed } = fields;
+
 /** With defaults: the fields about the handoff that schedules and one-off runs share. */
 export const handoffInput = {
   target: targetInput,
   payload: payload.optional(),
   retry: z
-    .strictObject({
-      maxAttempts: retry.maxAttempts.default(DEFAULT_RETRY.maxAttempts),
-      minBackoffSeconds: retry.minBackoffSeconds.default(DEFAULT_RETRY.minBackoffSeconds),
-      maxBackoffSeconds: retry.maxBackoffSeconds.default(DEFAULT_RETRY.maxBackoffSeconds),
-    })
+    .strictObject(withDefaults(retry, DEFAULT_RETRY))
     .meta({ id: 'Retry', description: 'wait = min · 2^(failures−1), capped at max, ±10 %.' })
     .prefault({}),
-  timeoutSeconds: fields.timeoutSeconds.default(DEFAULT_TIMEOUT_SECONDS),
-  completion: fields.completion.default('response'),
-  completionTimeoutSeconds: fields.completionTimeoutSeconds.default(DEFAULT_COMPLETION_TIMEOUT_SECONDS),
-  delivery: fields.delivery.default('atLeastOnce'),
+  ...withDefaults(handed, NO_DEFINITION),
 };
 export const turnInput = {
-  priority: fields.priority.default('normal'),
+  priority: priority.default('normal'),
   limit: limitIdText.nullable().default(null),
   expiresAfterSeconds: expiresAfterSeconds.nullable().default(null),
 };

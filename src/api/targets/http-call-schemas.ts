@@ -63,12 +63,11 @@ const twoSecrets = z
 
 export const secret = z
   .union([oneSecret, twoSecrets, z.null()], { error: 'must be a string, or a list of two' })
-  .meta({
-    description:
-      `Signs each request as Standard Webhooks has it: ${WEBHOOK_SECRET_RULE}; a list of two while receivers change from one to ` +
+  .describe(
+    `Signs each request as Standard Webhooks has it: ${WEBHOOK_SECRET_RULE}; a list of two while receivers change from one to ` +
       `the other. Write-only, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's ` +
       'origin is unchanged.',
-  });
+  );
 export const answeredSecret = z.union([z.string(), z.array(z.string()), z.null()]);
 
 /** For a merge patch: what is neither a URL nor a path is a fault at once, the whole is checked once it is merged. */

@@ -22,9 +22,8 @@ import {
   patchedOutcome,
 } from './body-and-outcome.ts';
 import { QUEUE_NAME } from '../../core/runs/run-lane.ts';
-import { ALWAYS, connectionIdText } from '../http/common-schemas.ts';
+import { ALWAYS, connectionIdText, notAFieldOf, typeFaultOf } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
 
 const TYPES = ['http', 'pull'] as const;
 
@@ -72,7 +71,7 @@ export const httpInput = z
       cancel: cancelInput.nullable().default(null),
       secret: secret.default(null),
     },
-    ofTarget('http'),
+    notAFieldOf('a target of type "http"'),
   )
   .superRefine((target, context) => {
     for (const { path, message } of [...addressFaults(target), ...bodyFaults(target)])
@@ -81,7 +80,7 @@ export const httpInput = z
   .meta({ id: 'HttpTarget', description: 'Sends an HTTP request.' });
 
 const pullInput = z
-  .strictObject({ type: z.literal('pull'), queue }, ofTarget('pull'))
+  .strictObject({ type: z.literal('pull'), queue }, notAFieldOf('a target of type "pull"'))
   .meta({ id: 'PullTarget', description: 'Sends nothing: the run waits for a worker to claim it.' });
 
 export const targetInput = z
@@ -150,10 +149,6 @@ export const answeredTarget = z
     z.object({ type: z.literal('pull'), queue: z.string() }).meta({ id: 'AnsweredPullTarget' }),
   ])
   .meta({ id: 'AnsweredTarget', description: `A target; each header value, and the secret, is "${MASK}".` });
-
-function ofTarget(type: string) {
-  return { error: notAFieldOf(`a target of type "${type}"`) };
-}
 
 /** As a target was sent: its fields may be of any type. */
 function addressFaults(target: Record<string, unknown>): { path: string[]; message: string }[] {

@@ -1,5 +1,4 @@
-import { isTree } from '../../api/http/json/merge-patch.ts';
-import { RawJson } from '../../api/http/json/raw-json.ts';
+import { isTree, RawJson } from '../../api/http/json/raw-json.ts';
 
 /** A value as YAML under a name, at this depth. JSON texts stay as they are: JSON is YAML. */
 export function member(name: string, value: unknown, depth: number): string {

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { isTree } from '../../api/http/json/merge-patch.ts';
-import type { RawJson } from '../../api/http/json/raw-json.ts';
+import { type RawJson, isTree } from '../../api/http/json/raw-json.ts';
 import {
   type PayloadOptions,
   collect,

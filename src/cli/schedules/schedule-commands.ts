@@ -29,8 +29,7 @@ import {
 } from '../common/arguments.ts';
 import type { BackfillAnswer, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
 import { type Answer, pathOf } from '../server/server-calls.ts';
-import { isTree, mergePatch } from '../../api/http/json/merge-patch.ts';
-import type { RawJson } from '../../api/http/json/raw-json.ts';
+import { isTree, mergePatch, type RawJson } from '../../api/http/json/raw-json.ts';
 import { usageError } from '../exit-codes.ts';
 import { type DefinitionOptions, type Tree, definitionOf, definitionOptions } from './definition-options.ts';
 

@@ -31,7 +31,7 @@ import {
   shareFreeCalendars,
 } from '../../store/calendars/calendar-histories.ts';
 import { recordApplied } from '../../store/calendars/calendar-rows.ts';
-import { type KnownUsers, knownUsers, moveOf } from './known-users.ts';
+import { type KnownUsers, knownUsers, moveOf } from './named-calendars.ts';
 import { mayBeOwed, recordOwed } from './owed-fires.ts';
 import {
   goOnAt,

@@ -37,9 +37,8 @@ import {
   successBoundsOf,
 } from '../../store/runs/run-to-act-on.ts';
 import { writeReopens } from '../../store/effects/reopen-dependents.ts';
-import type { OpenRunCaps } from '../scope-caps.ts';
+import { type OpenRunCaps, inLaneOfScope, nameOfOneOff, nameOfRun } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
-import { inLaneOfScope, nameOfOneOff, nameOfRun } from './scope-of-run.ts';
 import { judgedReport, settledOf } from './settled-by-report.ts';
 
 /** Also of a fire by hand, and of one-off runs. */

@@ -28,7 +28,7 @@ import type { Auditor } from '../../store/audit/audit-rows.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 import type { RunFilter } from '../../store/runs/search/run-pages.ts';
 import { actOnBatches } from './act-on-batches.ts';
-import { inLaneOfScope, nameOfRun } from './scope-of-run.ts';
+import { inLaneOfScope, nameOfRun } from '../scope-caps.ts';
 
 interface BulkRunRequest {
   action: 'retry' | 'cancel';

@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { type AccessDeps, createAccess } from '../../../src/api/access/access.ts';
 import { createBrowserRules } from '../../../src/api/access/browser-rules.ts';
-import { tokenWithHash } from '../../../src/api/access/token-registry.ts';
+import { tokenWithHash } from '../../../src/api/access/known-callers.ts';
 import { Problem } from '../../../src/api/http/problem.ts';
 import { addressRanges } from '../../../src/config/address-ranges.ts';
 import type { FirelockEvent } from '../../../src/core/events.ts';
@@ -14,7 +14,7 @@ import { createLogger } from '../../../src/observability/log/logger.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { newToken, settableClock } from './support.ts';
 import { metricsOf } from '../../support/working.ts';
-import { type CallPace, createCallsUnderWay } from '../../../src/api/access/calls-under-way.ts';
+import { type CallPace, createCallsUnderWay } from '../../../src/api/access/call-limits.ts';
 
 const ci = newToken('ci', 'operator');
 const HOME = '192.0.2.1';

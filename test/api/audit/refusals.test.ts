@@ -1,6 +1,6 @@
 // @module-tag attack
 import { expect, test } from 'vitest';
-import { createRefusals } from '../../../src/api/audit/refusals.ts';
+import { createRefusals } from '../../../src/api/audit/entries.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import type { RefusedCall } from '../../../src/store/audit/audit-rows.ts';
 import { until } from '../../support/until.ts';

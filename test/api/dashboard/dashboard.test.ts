@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { readDashboard } from '../../../src/api/dashboard/built-files.ts';
+import { readDashboard } from '../../../src/api/dashboard/routes.ts';
 import { newToken } from '../access/support.ts';
 import { type Api, startApi } from '../api.ts';
 

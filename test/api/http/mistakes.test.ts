@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi, errorsOf } from '../api.ts';
-import { checkPreconditions } from '../../../src/api/http/preconditions.ts';
+import { checkPreconditions } from '../../../src/api/http/request-checks.ts';
 import { toProblem } from '../../../src/api/http/problem.ts';
 import { changeOrRefuse } from '../../../src/api/schedules/writes.ts';
 import type { ApiDeps } from '../../../src/api/deps.ts';

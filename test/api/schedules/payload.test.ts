@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { type JsonBody, readJsonBody, isObject } from '../../../src/api/http/json/json-body.ts';
 import { splitJson } from '../../../src/api/http/json/json-parts.ts';
-import { mergeJsonText } from '../../../src/api/http/json/merge-patch.ts';
+import { mergeJsonText } from '../../../src/api/http/json/raw-json.ts';
 import { SCHEDULE, faultPaths, sharedApi } from '../api.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 

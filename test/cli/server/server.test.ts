@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { mergePatch } from '../../../src/api/http/json/merge-patch.ts';
-import { RawJson, stringify } from '../../../src/api/http/json/raw-json.ts';
+import { mergePatch, RawJson, stringify } from '../../../src/api/http/json/raw-json.ts';
 import { parseKeepingDigits } from '../../../src/core/json-text.ts';
 import { over, treeAt } from '../../../src/cli/schedules/definition-options.ts';
 import { serveHttp } from '../../support/loopback.ts';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { cancelRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { startMaintenance, stopMaintenance } from '../../../src/operations/maintenance-changes.ts';
+import { startMaintenance, stopMaintenance } from '../../../src/operations/installation-changes.ts';
 import { LIMIT_ROWS } from '../../../src/store/limits/limits.ts';
 import { findNamed } from '../../../src/store/names/named-rows.ts';
 import { readInstallation } from '../../../src/store/instances/installation-row.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startMaintenance } from '../../../src/operations/maintenance-changes.ts';
+import { startMaintenance } from '../../../src/operations/installation-changes.ts';
 import { cancelRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { readInstallation } from '../../../src/store/instances/installation-row.ts';
 import { leaveMessages } from '../../support/notifiers.ts';

@@ -9,7 +9,7 @@ import {
   completeRun,
   heartbeatRun,
 } from '../../../src/operations/runs/act-on-runs.ts';
-import { failForNow, giveBackRun } from '../../../src/operations/runs/give-back-runs.ts';
+import { failForNow, giveBackRun } from '../../../src/operations/runs/worker-reports.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { claimPullRuns } from '../../../src/store/queues/pull-claims.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';

@@ -179,7 +179,22 @@ describe('a schedule whose target answered 410 Gone', () => {
 });
 
 describe('a schedule is left alone if by then it', () => {
-  async function leftAlone(schedule: Schedule): Promise<void> {
+  it.each<[what: string, meanwhile: () => Promise<unknown>]>([
+    ['has another target', () => put('gone', {}, 'moved')],
+    ['is pulled from', () => put('gone', { target: { type: 'pull', queue: 'q' } })],
+    ['is paused, for a reason of its own', () => put('gone', { enabled: false, pauseReason: 'holidays' })],
+    ['is another one under the same id', () => instance.remove('gone').then(() => put('gone'))],
+    ['is deleted', () => instance.remove('gone')],
+    [
+      'has lost the version that its run was of',
+      async () => {
+        await put('gone', { description: 'newer' });
+        await store.rows(sql`DELETE FROM schedule_versions WHERE version = 1`);
+      },
+    ],
+  ])('%s', async (_what, meanwhile) => {
+    const schedule = await put('gone');
+    await meanwhile();
     const before = await find('gone');
     startPauser().add([await goneOf(schedule)]);
     await seenTo();
@@ -187,44 +202,6 @@ describe('a schedule is left alone if by then it', () => {
     expect(eventsOf('schedulePaused')).toEqual([]);
     expect(eventsOf('loopFailed')).toEqual([]);
     expect(await effects()).toEqual([]);
-  }
-
-  it('has another target', async () => {
-    const schedule = await put('gone');
-    await put('gone', {}, 'moved');
-    await leftAlone(schedule);
-  });
-
-  it('is pulled from', async () => {
-    const schedule = await put('gone');
-    await put('gone', { target: { type: 'pull', queue: 'q' } });
-    await leftAlone(schedule);
-  });
-
-  it('is paused, for a reason of its own', async () => {
-    const schedule = await put('gone');
-    await put('gone', { enabled: false, pauseReason: 'holidays' });
-    await leftAlone(schedule);
-  });
-
-  it('is another one under the same id', async () => {
-    const schedule = await put('gone');
-    await instance.remove('gone');
-    await put('gone');
-    await leftAlone(schedule);
-  });
-
-  it('is deleted', async () => {
-    const schedule = await put('gone');
-    await instance.remove('gone');
-    await leftAlone(schedule);
-  });
-
-  it('has lost the version that its run was of', async () => {
-    const schedule = await put('gone');
-    await put('gone', { description: 'newer' });
-    await store.rows(sql`DELETE FROM schedule_versions WHERE version = 1`);
-    await leftAlone(schedule);
   });
 });
 

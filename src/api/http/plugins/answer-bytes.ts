@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { Api } from '../../deps.ts';
-import type { AnswerLimits } from './answer-limits.ts';
+import type { AnswerLimits, Api } from '../../deps.ts';
+import { READING } from '../routes.ts';
 import { Problem, unavailable } from '../problem.ts';
 
 /** So small an answer is sent in any case, and a refusal is one. */
@@ -66,8 +66,6 @@ function createHeld() {
     },
   };
 }
-
-const READING = ['GET', 'HEAD'];
 
 /** Its answer may be large, and it has changed nothing yet. A claim may wait meanwhile for what it could not be sent. */
 function mayBeRefused(request: FastifyRequest): boolean {

@@ -2,6 +2,7 @@ import type { RouteOptions, FastifyReply, preParsingAsyncHookHandler } from 'fas
 import { createTurns, onBehalfOf } from '../../../runtime/loop/turns.ts';
 import type { Api } from '../../deps.ts';
 import { unavailable } from '../problem.ts';
+import { READING } from '../routes.ts';
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from './bodies.ts';
 
 export function takeCallsInTurn(api: Api): void {
@@ -50,8 +51,6 @@ function askInTurn(api: Api): void {
     };
   });
 }
-
-const READING = ['GET', 'HEAD'];
 
 /** Aborted when the client goes away without an answer. The request does not show that: it ends once its body is read. */
 export function whenGone({ raw }: FastifyReply): AbortSignal {

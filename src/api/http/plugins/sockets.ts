@@ -4,7 +4,7 @@ import type { FastifyError } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { PROBLEM_TYPE, Problem, problemBody } from '../problem.ts';
 import { type ConnectionLimits, type Strangers, limitStrangers } from './strangers.ts';
-import { SECURITY_HEADERS } from './security-headers.ts';
+import { SECURITY_HEADERS } from './every-answer.ts';
 
 /** For the request line and the headers together. */
 const MAX_HEADER_BYTES = 16 * 1024;
