@@ -26,19 +26,6 @@ describe('limits', () => {
     const one = await api.call('PUT', '/api/v1/schedules/s', { ...schedule, limit: 'nowhere' });
     expect(one.status).toBe(422);
     expect(paths(one.body)).toEqual(['/limit']);
-    const items = [
-      { id: 's', ...schedule, limit: 'known' },
-      { id: 't', ...schedule, limit: 'nowhere', endAt: '2020-01-01T00:00:00Z' },
-      { id: 'u', after: { scheduleId: 'none' }, target, limit: 'neither' },
-    ];
-    const batch = await api.call('POST', '/api/v1/schedules/batch', { items });
-    expect(batch.status).toBe(422);
-    expect(paths(batch.body)).toEqual([
-      '/items/1/endAt',
-      '/items/1/limit',
-      '/items/2/after/scheduleId',
-      '/items/2/limit',
-    ]);
     const runs = await api.call('POST', '/api/v1/runs/batch', {
       items: [
         { ref: 'a', target, limit: 'known' },

@@ -249,19 +249,6 @@ describe('dependencies', () => {
     expect((await get(all)).body).toMatchObject({ status: 'pending' });
   });
 
-  test('can be 1000, and no more', async () => {
-    const target = { type: 'pull', queue: 'many' };
-    const batch = await api.call('POST', '/api/v1/runs/batch', {
-      items: Array.from({ length: 1000 }, (_, n) => ({ ref: `${n}`, target })),
-    });
-    const ids = idsOf(batch).map(String);
-    const id = await created({ target, dependsOn: ids });
-    expect((await get(id)).body['dependsOn']).toEqual(ids);
-    const before = await count();
-    const more = await post({ target, dependsOn: [...ids, id] });
-    expect([more.status, faultPaths(more), await count()]).toEqual([400, ['/dependsOn'], before]);
-  });
-
   test('that are unknown are 422, each of them named, and nothing is stored', async () => {
     const known = await created({ target: TARGET });
     const before = await count();
