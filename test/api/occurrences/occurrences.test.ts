@@ -95,15 +95,14 @@ function minutes(from: number, to: number, second = 0): string[] {
 }
 
 /**
- * When a schedule fires that does so once in each minute, ten minutes or hour, if no fire is to fall due while a test looks, and the last
+ * When a schedule fires that does so once in each minute or ten minutes, if no fire is to fall due while a test looks, and the last
  * one is to be late: even without a grace, a fire of the last second is on time.
  */
-function farFromNow(): { second: number; minuteOfTen: number; minute: number } {
+function farFromNow(): { second: number; minuteOfTen: number } {
   const after = (ms: number) => new Date(Date.now() + ms);
   return {
     second: after(MINUTE / 2).getUTCSeconds(),
     minuteOfTen: after(5 * MINUTE).getUTCMinutes() % 10,
-    minute: after(HOUR / 2).getUTCMinutes(),
   };
 }
 
@@ -141,20 +140,6 @@ describe('after an outage of three hours every fire is accounted for, with no ga
     const record = runs.find(({ coalesced }) => coalesced > 0);
     for (const { fireAt, runId } of items) expect(runId).toBe(own.get(fireAt) ?? record?.id);
     expect(runs.reduce((sum, run) => sum + 1 + run.coalesced, 0)).toBe(items.length);
-  });
-
-  test('also beyond the retention, which leaves no run', async () => {
-    await put('old', { cron: `${farFromNow().minute} * * * *`, catchUp: 'skip', graceSeconds: 0 });
-    const since = await rewind('old', 33 * DAY);
-    instance.pipeline.tick.wake();
-    await planned('old');
-    const items = await occurrences('old', since, since + 33 * DAY, 500);
-    const counts = tally(items);
-    const forgotten = counts['missed retention'] ?? 0;
-    expect(forgotten).toBe(3 * 24);
-    expect(counts).toEqual({ 'missed retention': forgotten, 'missed skip': items.length - forgotten });
-    expect(items).toHaveLength(33 * 24);
-    expect(items.filter(({ runId }) => runId === undefined)).toHaveLength(forgotten);
   });
 });
 
@@ -196,38 +181,6 @@ describe('missed fires', () => {
 });
 
 describe('a schedule that is edited', () => {
-  test('is paused from the start of its pause to its end, and fires before and after', async () => {
-    await put('paused', { cron: '* * * * *' });
-    const created = await rewind('paused', HOUR);
-    // Nothing is due of it meanwhile: what it would have fired before and after the pause is fired by hand.
-    await api.sql`UPDATE schedules SET next_occurrence_at = date_trunc('minute', clock_timestamp()) + interval '1 minute',
-      next_fire_at = date_trunc('minute', clock_timestamp()) + interval '1 minute' WHERE id = 'paused'`;
-    await patch('paused', { enabled: false });
-    await patch('paused', { enabled: true });
-    const pause = created + 20 * MINUTE;
-    const resumption = created + 40 * MINUTE;
-    for (const [version, at] of [pause, resumption].entries()) {
-      await api.sql`UPDATE schedule_versions SET at = ${iso(at)} WHERE schedule_id = 'paused' AND version = ${version + 2}`;
-    }
-    for (const [from, to] of [
-      [created, pause],
-      [resumption, created + HOUR],
-    ] as const) {
-      const filled = await api.call('POST', '/api/v1/schedules/paused/backfill', {
-        from: iso(from + 1),
-        to: iso(to + 1),
-      });
-      expect(filled.status).toBe(202);
-    }
-    const items = await occurrences('paused', created, created + HOUR);
-    expect(items.map(({ fireAt }) => fireAt)).toEqual(minutes(created, created + HOUR - 1));
-    for (const { fireAt, state, version } of items) {
-      const at = Date.parse(fireAt);
-      const expected = at <= pause ? ['fired', 1] : at <= resumption ? ['paused', 2] : ['fired', 3];
-      expect([fireAt, state, version]).toEqual([fireAt, ...expected]);
-    }
-  });
-
   test('shows each occurrence under its version: what was due before the edit stays as it was planned', async () => {
     await put('moved', { cron: '* * * * *', graceSeconds: 0 });
     const since = await rewind('moved', 30 * MINUTE);

@@ -208,29 +208,6 @@ test('a list has the runs of the scope and of what is shared, whatever the filte
   expect((await as(admin, 'GET', `/runs?key=${foreignKey}`)).body['items']).toHaveLength(1);
 });
 
-test('pages follow each other, and a cursor with the place of a foreign run leads to nothing foreign', async () => {
-  const runs = await runsOfTeams();
-  const whole = idsOf(await as(billing, 'GET', '/runs?limit=500'));
-  const found: string[] = [];
-  for (let cursor = ''; ;) {
-    const page = await as(billing, 'GET', `/runs?limit=1${cursor}`);
-    found.push(...idsOf(page));
-    const next = page.body['nextCursor'] as unknown as string | null;
-    if (next === null) break;
-    cursor = `&cursor=${next}`;
-  }
-  expect(found).toEqual(whole);
-  const first = await as(admin, 'GET', '/runs?limit=1&status=pending');
-  expect(runs.foreign.concat(runs.shared)).toContain(idsOf(first)[0]);
-  const forged = await as(
-    billing,
-    'GET',
-    `/runs?limit=500&cursor=${first.body['nextCursor'] as unknown as string}`,
-  );
-  expect(forged.status).toBe(200);
-  expect(idsOf(forged).filter((id) => !whole.includes(id))).toEqual([]);
-});
-
 test('one run answers the runs that it names, without those of others', async () => {
   const { mine, shared, foreign } = await runsOfTeams();
   const [first = '', second = '', third = ''] = [mine[0], shared[0], foreign[0]];
@@ -251,24 +228,6 @@ test('one run answers the runs that it names, without those of others', async ()
   await api.sql`UPDATE runs SET parent_run_id = ${third}, trigger = 'after' WHERE id = ${second}`;
   expect(await seen(billing, second)).toMatchObject({ parentRunId: null });
   expect(await seen(ops, second)).toMatchObject({ parentRunId: third });
-});
-
-test('a run of others is as one that is not there', async () => {
-  const { foreign, shared } = await runsOfTeams();
-  for (const id of foreign) {
-    const unknown = '019b76da-a800-7000-8000-000000000000';
-    for (const [method, path] of [
-      ['GET', ''],
-      ['POST', '/cancel'],
-      ['POST', '/retry'],
-    ] as const) {
-      const answer = await as(billing, method, `/runs/${id}${path}`);
-      const none = await as(billing, method, `/runs/${unknown}${path}`);
-      expect([answer.status, answer.text]).toEqual([404, none.text.replace(unknown, id)]);
-    }
-  }
-  expect((await as(billing, 'GET', `/runs/${shared[0] ?? ''}`)).status).toBe(200);
-  expect((await as(billing, 'POST', `/runs/${shared[0] ?? ''}/cancel`)).status).toBe(404);
 });
 
 test('a one-off run of a caller with a scope needs a key of this scope', async () => {
