@@ -3,7 +3,7 @@ import { plannedRunId } from '../../../src/core/runs/run.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { definitionOf } from '../../support/pipeline.ts';
 import { changeRun } from '../../support/run-rows.ts';
-import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { TARGET, faultPaths, sharedApi } from '../api.ts';
 
 const api = sharedApi();
 let now: number;
@@ -204,12 +204,6 @@ describe('a backfill', () => {
     expect((await api.call('POST', '/api/v1/schedules/old/backfill', first)).body).toMatchObject({
       created: 2,
     });
-  });
-
-  test('of a period without occurrences records nothing', async () => {
-    await put('rare', SCHEDULE);
-    expect((await backfill('rare', 5, 0)).result).toEqual(done(0, 0));
-    expect(await runs('rare')).toEqual([]);
   });
 
   test('waits until the schedule is caught up with', async () => {

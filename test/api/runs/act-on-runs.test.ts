@@ -217,13 +217,6 @@ describe('/complete', () => {
     expect(bare).toMatchObject({ error: { kind: 'reported' }, result: null });
   });
 
-  test('keeps the target’s answer unless a result is given', async () => {
-    const silent = await done(await act(await accepted(), 'complete', { status: 'succeeded' }));
-    expect(silent['result']).toEqual({ statusCode: 202, body: 'taken' });
-    const said = await done(await act(await accepted(), 'complete', { status: 'succeeded', result: '' }));
-    expect(said['result']).toMatchObject({ body: '' });
-  });
-
   test.each([
     ['"plain \\u00e9 text"', 'plain é text'],
     ['"{\\"a\\": 1.0}"', '{"a": 1.0}'],
@@ -333,20 +326,6 @@ describe('/heartbeat', () => {
     expect((await done(await act(id, 'heartbeat', BY)))['progress']).toBe(0.25);
   });
 
-  test('extends the time for an awaited completion', async () => {
-    const id = await accepted();
-    const before = await read(id);
-    expect(before).toMatchObject({ queue: null, leaseUntil: null });
-    const run = await done(await act(id, 'heartbeat', ''));
-    expect(run['leaseUntil']).toBeNull();
-    expect(until(run, 'completionDueAt')).toBeGreaterThan(until(before, 'completionDueAt') + 3_000_000);
-  });
-
-  test('is accepted while an attempt is under way, which it does not extend', async () => {
-    const run = await done(await act(await started(), 'heartbeat', { progress: 1 }));
-    expect(run).toMatchObject({ status: 'pending', progress: 1, leaseUntil: null, completionDueAt: null });
-  });
-
   test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     await refused(await leased(), 'heartbeat', { attempt: 2 }, /attempt 2 is not the current one/);
     await refused(await leased(), 'heartbeat', { workerId: 'w-2' }, /not claimed by worker w-2$/);
@@ -445,20 +424,6 @@ describe('every action', () => {
     const before = await read(id);
     expectProblem(await act(id, action, body), 400, [...paths]);
     expect(await read(id)).toEqual(before);
-  });
-
-  test('at the same time as others leads to one end', async () => {
-    const id = await leased();
-    const answers = await Promise.all([
-      act(id, 'cancel'),
-      act(id, 'complete', { ...BY, status: 'succeeded' }),
-      act(id, 'complete', { ...BY, status: 'failed' }),
-      act(id, 'heartbeat', BY),
-    ]);
-    const { status } = await read(id);
-    expect(['cancelled', 'succeeded', 'failed']).toContain(status);
-    expect(answers.slice(0, 3).filter((answer) => answer.status === 200)).toHaveLength(1);
-    for (const answer of answers) expect([200, 409]).toContain(answer.status);
   });
 });
 

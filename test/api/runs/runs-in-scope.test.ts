@@ -281,24 +281,3 @@ test('what a one-off run names of others is unknown: runs, limits, connections; 
   ]);
   for (const queue of ['billing.work', 'shared.work']) expect((await make(on(queue))).status).toBe(201);
 });
-
-test('a bulk action counts, samples and changes only runs that the scope owns', async () => {
-  const { mine, shared, foreign, names: named } = await runsOfTeams();
-  const bulk = (caller: Caller, filter: object, dryRun = true) =>
-    as(caller, 'POST', '/runs/bulk', { action: 'cancel', filter, dryRun });
-  const open = { status: ['pending'] };
-  const sampled = (await bulk(billing, open)).body['sample'] as unknown as string[];
-  expect(sampled).toEqual(expect.arrayContaining(mine));
-  for (const id of [...shared, ...foreign]) expect(sampled).not.toContain(id);
-  const nothing = { matched: 0, changed: 0, remaining: 0, sample: [] };
-  for (const scheduleId of [named.foreign, named.shared, 'ops.none'])
-    expect((await bulk(billing, { scheduleId }, false)).body).toEqual(nothing);
-  const labelled = (await bulk(billing, { label: ['team:x'] })).body['sample'] as unknown as string[];
-  expect(labelled).toContain(mine[0]);
-  for (const id of [...shared, ...foreign]) expect(labelled).not.toContain(id);
-  const { body } = await bulk(billing, open, false);
-  expect(body).toMatchObject({ remaining: 0, matched: body['changed'] });
-  expect((await bulk(billing, open)).body).toEqual(nothing);
-  for (const id of [...shared, ...foreign])
-    expect((await as(admin, 'GET', `/runs/${id}`)).body).toMatchObject({ status: 'pending' });
-});
