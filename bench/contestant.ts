@@ -5,8 +5,6 @@ export interface Contestant {
   readonly pid: number;
   /** Of further ones that do. */
   readonly others?: readonly number[];
-  /** Whether its fires reach the receiver. */
-  readonly posts: boolean;
   /** Whether VACUUM and ANALYZE come before what is measured; else its database is as the import left it. */
   readonly vacuumed: boolean;
   /** How long it takes to arm that many, generously. */

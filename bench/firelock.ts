@@ -64,7 +64,6 @@ export async function startFirelock(options: FirelockOptions): Promise<Recurring
     name: instances === 1 ? 'firelock' : `firelock, ${instances} instances`,
     pid: first.pid,
     others: others.map(({ pid }) => pid),
-    posts: true,
     vacuumed: false,
     leadSeconds: (count) => 3 + Math.ceil(count / BATCH) * secondsPerBatch,
     arm,

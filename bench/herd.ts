@@ -23,11 +23,11 @@ export interface Probe {
 }
 
 export interface Measured {
-  /** From the due moment to the last delivery; without deliveries, to the last commit. */
+  /** From the due moment to the last delivery. */
   seconds: number;
   firesPerSecond: number;
   /** From the due moment to the arrival at the receiver. */
-  latenessMs: { p50: number; p99: number } | null;
+  latenessMs: { p50: number; p99: number };
   /** Per 1,000 fires, until the last one is settled. */
   cpuSeconds: CpuTime;
   /** What it took to arm them all. */
@@ -56,7 +56,7 @@ export async function runHerd(
   await untilQuiet(contestant.name, dueAt);
   await stage.probe?.start();
   const before = cpuTime(contestant, server);
-  const arrived = contestant.posts ? receiver.expect(count) : Promise.resolve();
+  const arrived = receiver.expect(count);
   const [settledAt] = await within(
     HERD_LIMIT_MS,
     Promise.all([contestant.settled(count, dueAt, arrived), arrived]),
@@ -66,14 +66,14 @@ export async function runHerd(
   const megabytes = residentMegabytesOf([contestant.pid, ...(contestant.others ?? [])]);
   await stage.probe?.stop();
   await sleep(DUPLICATES_WAIT_MS);
-  const arrivals = contestant.posts ? await receiver.arrivals() : null;
+  const arrivals = await receiver.arrivals();
   const history = await contestant.history(count, dueAt);
-  if (arrivals !== null) checkExactlyOnce(contestant.name, arrivals.runIds, history);
-  const seconds = ((arrivals?.at.at(-1) ?? settledAt) - dueAt) / 1000;
+  checkExactlyOnce(contestant.name, arrivals.runIds, history);
+  const seconds = ((arrivals.at.at(-1) ?? settledAt) - dueAt) / 1000;
   return {
     seconds,
     firesPerSecond: count / seconds,
-    latenessMs: arrivals && latenessOf(arrivals, dueAt),
+    latenessMs: latenessOf(arrivals, dueAt),
     cpuSeconds,
     armSeconds,
     residentMegabytes: megabytes,
@@ -169,10 +169,8 @@ function cells(all: readonly Measured[]): string[] {
     postgres: medianOrNull(all.map(({ cpuSeconds }) => cpuSeconds.postgres)),
   };
   const megabytes = medianOrNull(all.map(({ residentMegabytes }) => residentMegabytes));
-  const lateness = (figure: 'p50' | 'p99') => {
-    const value = medianOrNull(all.map(({ latenessMs }) => latenessMs?.[figure] ?? null));
-    return value === null ? '' : `${Math.round(value)} ms`;
-  };
+  const lateness = (figure: 'p50' | 'p99') =>
+    `${Math.round(median(all.map(({ latenessMs }) => latenessMs[figure])))} ms`;
   return [
     Math.round(median(all.map(({ firesPerSecond }) => firesPerSecond))).toLocaleString('en'),
     `${median(all.map(({ seconds }) => seconds)).toFixed(2)} s`,

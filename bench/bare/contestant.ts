@@ -3,27 +3,20 @@ import { ask, forkModule, nextMessage } from '../support/processes/child.ts';
 import type { BenchDatabase } from '../support/processes/postgres.ts';
 import type { Armed, BareOptions, FromBare, ToBare } from './process.ts';
 
-export type BareKind = 'posts' | 'sql' | 'pipeline' | 'drain';
+export type BareKind = 'pipeline' | 'drain';
 
-const NAMES = {
-  posts: 'bare POSTs',
-  sql: 'bare SQL',
-  pipeline: 'bare pipeline',
-  drain: 'bare pipeline',
-} as const;
+const NAME = 'bare pipeline';
 
-/** One of the bare loops, in a process of its own as the daemon is. Only the pipeline can fire every second. */
+/** The bare loop, of schedules or of runs that wait, in a process of its own as the daemon is. Only the first can fire every second. */
 export async function startBare(
   kind: BareKind,
   options: BareOptions,
   database: BenchDatabase,
   nodeOptions: readonly string[] = [],
 ): Promise<Recurring> {
-  const name = NAMES[kind];
   const child = forkModule(new URL(`${kind}.ts`, import.meta.url), [JSON.stringify(options)], nodeOptions);
   await nextMessage<FromBare>(child.process);
-  if (child.process.pid === undefined) throw new Error(`${name} did not start`);
-  const posted = new Map<number, Set<string>>();
+  if (child.process.pid === undefined) throw new Error(`${NAME} did not start`);
 
   async function arm(armed: Armed): Promise<void> {
     await ask<FromBare>(child.process, { type: 'arm', ...armed } satisfies ToBare);
@@ -31,32 +24,24 @@ export async function startBare(
 
   async function fire() {
     const answer = await ask<FromBare>(child.process, { type: 'fire' } satisfies ToBare);
-    if (answer.type !== 'fired') throw new Error(`${name} answered ${answer.type}`);
+    if (answer.type !== 'fired') throw new Error(`${NAME} answered ${answer.type}`);
     return answer;
   }
 
   async function succeeded(from: number, until: number, count: number): Promise<Set<string>> {
     const ids = await succeededRuns(database, from, until);
-    if (ids.size !== count) throw new Error(`${name}: ${ids.size} runs instead of ${count}`);
+    if (ids.size !== count) throw new Error(`${NAME}: ${ids.size} runs instead of ${count}`);
     return ids;
   }
 
   return {
-    name,
+    name: NAME,
     pid: child.process.pid,
-    posts: kind !== 'sql',
     vacuumed: true,
     leadSeconds: () => 2,
     arm: (count, dueAt) => arm({ count, dueAt, until: null }),
-    settled: async (_count, dueAt) => {
-      const { at, runIds } = await fire();
-      posted.set(dueAt, new Set(runIds));
-      return at;
-    },
-    history: (count, dueAt) =>
-      kind === 'posts'
-        ? Promise.resolve(posted.get(dueAt) ?? new Set())
-        : succeeded(dueAt, dueAt + 1000, count),
+    settled: async () => (await fire()).at,
+    history: (count, dueAt) => succeeded(dueAt, dueAt + 1000, count),
     armEverySecond: (count, { from, until }) => arm({ count, dueAt: from, until }),
     settledEverySecond: async () => {
       await fire();

@@ -10,11 +10,11 @@ export function openTarget(url: string): Poster {
 }
 
 /** One batch after the other in this lane, until it finds nothing more. */
-export async function drain(lane: Lane, next: () => Promise<Post[]>, poster?: Poster): Promise<void> {
+export async function drain(lane: Lane, next: () => Promise<Post[]>, poster: Poster): Promise<void> {
   for (;;) {
     const runs = await next();
     if (runs.length === 0) return;
-    await poster?.postAll(runs);
+    await poster.postAll(runs);
     await lane.settle(runs);
   }
 }

@@ -13,14 +13,13 @@ export interface Armed {
 }
 
 export type ToBare = ({ type: 'arm' } & Armed) | { type: 'fire' };
-export type FromBare =
-  { type: 'ready' } | { type: 'armed' } | { type: 'fired'; at: number; runIds: readonly string[] };
+export type FromBare = { type: 'ready' } | { type: 'armed' } | { type: 'fired'; at: number };
 
 /** A loop without features: the simplest thing that does the same work. */
 interface Bare {
   arm(armed: Armed): Promise<void>;
-  /** Called at the due moment; resolves when all is done, with the ids of the runs it sent and did not store. */
-  fire(): Promise<readonly string[]>;
+  /** Called at the due moment; resolves when all is done. */
+  fire(): Promise<unknown>;
 }
 
 /** Runs a bare loop for the process that forked this one. */
@@ -35,8 +34,8 @@ export async function serve(create: (options: BareOptions) => Bare | Promise<Bar
       return { type: 'armed' };
     }
     await sleepUntil(dueAt);
-    const runIds = await bare.fire();
-    return { type: 'fired', at: Date.now(), runIds };
+    await bare.fire();
+    return { type: 'fired', at: Date.now() };
   }
 
   process.on('message', (message: ToBare) => {

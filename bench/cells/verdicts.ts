@@ -47,8 +47,8 @@ export function herdTable(results: readonly Sustained[]): Table {
     return [
       rounds[0]?.cores.join() ?? '',
       whole(of(({ herd }) => herd.firesPerSecond)),
-      whole(of(({ herd }) => herd.latenessMs?.p50 ?? null)),
-      whole(of(({ herd }) => herd.latenessMs?.p99 ?? null)),
+      whole(of(({ herd }) => herd.latenessMs.p50)),
+      whole(of(({ herd }) => herd.latenessMs.p99)),
     ];
   });
   return { head: ['cores', 'herd: fires/s', 'p50 ms', 'p99 ms'], rows };

@@ -74,7 +74,6 @@ function contestantOf(name: string, work: BullmqWork, worker: Worker): Contestan
   return {
     name,
     pid: worker.pid,
-    posts: true,
     vacuumed: true,
     leadSeconds: lead.seconds,
     arm: (count, dueAt) => lead.timed(count, () => worker.ask({ type: 'arm', count, dueAt })),

@@ -68,7 +68,6 @@ function contestantOf(worker: Worker, database: BenchDatabase): Contestant {
   return {
     name: 'graphile-worker',
     pid: worker.pid,
-    posts: true,
     vacuumed: true,
     leadSeconds: lead.seconds,
     arm: (count, dueAt) =>

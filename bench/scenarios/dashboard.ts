@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { type Lag, readLags } from '../support/dashboard/event-loop.ts';
 import { type ListedPage, askRecentRuns, visitsOf } from '../support/dashboard/visits.ts';
 import { type PageCall, lookAtPages } from '../support/dashboard/look.ts';
 import { daysOf, seedHistory } from '../support/history/seed-history.ts';
@@ -42,15 +41,12 @@ async function measure(bench: Bench, database: BenchDatabase, sizes: Sizes): Pro
   const daemon = await startDaemonOf(bench, database, { FIRELOCK_RETENTION_DAYS: '3650' });
   try {
     const runs = await seed(bench, { database, url: daemon.url }, sizes);
-    const lags = await readLags(daemon.url, bench.receiver.url);
-    for (const lag of lags)
-      bench.log(`event loop, ${lag.what}: ${ms(lag.medianMs)}, worst ${ms(lag.worstMs)}`);
     const lists = await askRecentRuns(daemon.url);
     for (const one of lists) bench.log(`${one.what}: ${ms(one.medianMs)}, worst ${ms(one.worstMs)}`);
     const calls = await lookAtPages(daemon.url, await visitsOf(daemon.url), sizes.visits);
     for (const one of calls)
       bench.log(`${one.page}: ${one.call}: ${one.calls} × ${ms(one.medianMs)}, worst ${ms(one.worstMs)}`);
-    return resultOf({ runs, schedules: sizes.small + sizes.daily + 1, lags, lists, calls });
+    return resultOf({ runs, schedules: sizes.small + sizes.daily + 1, lists, calls });
   } finally {
     await daemon.stop();
   }
@@ -85,22 +81,21 @@ async function seed(
 interface Measured {
   runs: number;
   schedules: number;
-  lags: readonly Lag[];
   lists: readonly ListedPage[];
   calls: readonly PageCall[];
 }
 
-function resultOf({ runs, schedules, lags, lists, calls }: Measured): ScenarioResult {
+function resultOf({ runs, schedules, lists, calls }: Measured): ScenarioResult {
   const slowest = <One extends { medianMs: number }>(all: readonly One[]): One => {
     const found = all.toSorted((a, b) => b.medianMs - a.medianMs)[0];
     if (!found) throw new Error('nothing was measured');
     return found;
   };
-  const [call, list, lag] = [slowest(calls), slowest(lists), slowest(lags.slice(1))];
+  const [call, list] = [slowest(calls), slowest(lists)];
   const worst = calls.toSorted((a, b) => b.worstMs - a.worstMs)[0] ?? call;
   return {
     scenario: 'dashboard',
-    rounds: [{ runs, schedules, lags, lists, calls }],
+    rounds: [{ runs, schedules, lists, calls }],
     table: {
       head: ['page', 'calls', 'slowest call, by its median', 'median', 'worst of all'],
       rows: [...Map.groupBy(calls, ({ page }) => page)].map(([page, all]) => {
@@ -114,11 +109,9 @@ function resultOf({ runs, schedules, lags, lists, calls }: Measured): ScenarioRe
       atMost(`slowest call of a page (${call.page}: ${call.call})`, call.medianMs, 'ms', 200),
       atMost(`longest single call (${worst.page}: ${worst.call})`, worst.worstMs, 'ms', null, 200),
       atMost(`schedules with their last 20 runs (${list.what})`, list.medianMs, 'ms', 50),
-      atMost(`the event loop held up (${lag.what})`, lag.medianMs, 'ms', null, 10),
     ],
     notes: [
       `${schedules.toLocaleString('en')} schedules, ${runs.toLocaleString('en')} runs`,
-      ...lags.map((one) => `event loop, ${one.what}: ${ms(one.medianMs)}, worst ${ms(one.worstMs)}`),
       ...lists.map((one) => `${one.what}: ${ms(one.medianMs)}, worst ${ms(one.worstMs)}`),
     ],
   };

@@ -29,13 +29,7 @@ export const herd: Scenario = {
   run: async (bench) => {
     const count = SIZES[bench.quick ? 'quick' : 'whole'];
     const peers = [bench.peers?.bullmq, bench.peers?.bullmqDelayed];
-    const entries = [
-      bareEntry('posts'),
-      bareEntry('sql'),
-      bareEntry('pipeline'),
-      firelockEntry(),
-      ...peers.flatMap(peerEntries),
-    ];
+    const entries = [bareEntry('pipeline'), firelockEntry(), ...peers.flatMap(peerEntries)];
     const rounds = await runContest(
       bench,
       entries,
