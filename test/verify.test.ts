@@ -122,7 +122,7 @@ describe('of the steps of a verification', () => {
 const NO_CHECKS = [
   ...['prestart', 'start', 'predemo', 'demo', 'build', 'build:web', 'build:client', 'prepack', 'prepare'],
   ...['format', 'openapi', 'client', 'migration', 'schema', 'reference'],
-  ...['bench', 'bench:scaling', 'bench:profile', 'bench:days', 'bench:logs', 'bench:scopes'],
+  ...['bench', 'bench:scaling', 'bench:profile', 'bench:logs', 'bench:scopes'],
   ...['capacity', 'takeover', 'outage', 'measured', 'verify:all'],
 ];
 const PARTS = /^(check:|attacks$)/;
