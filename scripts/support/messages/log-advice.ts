@@ -161,6 +161,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Look at the run: its `unmetReason` says what is not so ([alerts.md](alerts.md#runs-that-are-not-as-expected)).',
   'a target was not called: its address is blocked (docs/addresses.md)':
     'Correct the URL, or allow the address with `FIRELOCK_TARGET_ALLOW_CIDRS`.',
+  'a token server was not called: its address is blocked (docs/addresses.md)':
+    'Correct the `tokenUrl`, or allow the address with `FIRELOCK_TARGET_ALLOW_CIDRS`.',
   'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome':
     'Nothing: another instance has the run. If it happens often, the instance is frozen at times.',
   'handoffs cannot start because the database does not record their start; their runs will be retried':
