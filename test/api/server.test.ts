@@ -70,24 +70,15 @@ describe('signs of life', () => {
 describe('without a database', () => {
   const calls = [
     ['GET', '/api/v1/schedules', undefined],
-    ['GET', '/api/v1/schedules/a', undefined],
     ['PUT', '/api/v1/schedules/a', SCHEDULE],
-    ['PATCH', '/api/v1/schedules/a', {}],
-    ['DELETE', '/api/v1/schedules/a', undefined],
     ['POST', '/api/v1/schedules/batch', { items: [{ id: 'a', ...SCHEDULE }] }],
-    ['GET', '/api/v1/schedules/a/runs', undefined],
-    ['GET', '/api/v1/schedules/a/upcoming', undefined],
     ['POST', '/api/v1/schedules/a/fire', undefined],
     ['POST', '/api/v1/preview', { cron: '* * * * *' }],
-    ['GET', '/api/v1/runs', undefined],
     ['GET', '/api/v1/runs/019b76da-a800-7000-8000-000000000000', undefined],
     ['POST', '/api/v1/runs', { target: SCHEDULE.target }],
     ['POST', '/api/v1/runs/batch', { items: [{ ref: 'a', target: SCHEDULE.target }] }],
-    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/cancel', undefined],
-    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/retry', undefined],
     ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/complete', { status: 'failed' }],
     ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/heartbeat', undefined],
-    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/release', undefined],
     ['GET', '/api/v1/instances', undefined],
   ] as const;
 

@@ -471,21 +471,6 @@ describe('the schedule that another one follows', () => {
   });
 });
 
-describe('labels, target and other fields without a moment', () => {
-  test.each(Object.entries(KINDS))('leave nextFireAt of a schedule by %s alone', async (kind, value) => {
-    const { body } = await put(`quiet-${kind}`, { [kind]: value, jitterSeconds: 60 });
-    for (const change of [
-      { labels: { a: 'b' } },
-      { overlap: 'queue' },
-      { catchUp: 'all', catchUpLimit: 3 },
-    ]) {
-      const changed = await patch(`quiet-${kind}`, change);
-      expect([changed.status, changed.body['nextFireAt']]).toEqual([200, body['nextFireAt']]);
-    }
-    await remove(`quiet-${kind}`);
-  });
-});
-
 describe('a thousand expressions in one batch', () => {
   const batch = (items: object[]) => api.call('POST', '/api/v1/schedules/batch', { items });
   const hard = (n: number) => `${n % 60} ${n % 24} 29 2 +MON`;
