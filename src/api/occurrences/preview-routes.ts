@@ -129,12 +129,8 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       const explained =
         cron !== null && (await explainMonth(ruled, after, (at) => answerFire(times, timing, at)));
       const isOfNobody = (id ?? null) === null && isHashed(cron);
-      return {
-        description: describe(timing, identity),
-        items,
-        ...explained,
-        ...(isOfNobody ? { assumes: ASSUMED_ID } : {}),
-      };
+      const assumes = isOfNobody ? { assumes: ASSUMED_ID } : {};
+      return { description: describe(timing, identity), items, ...explained, ...assumes };
     },
   });
 }
