@@ -64,13 +64,9 @@ describe('the lists of the configuration', () => {
     if ('faults' in read) throw new Error(read.faults.join());
     expect(read.config.targetAllowed).toEqual([]);
     expect(read.config.targetDenied.map(({ text }) => text)).toEqual(
-      expect.arrayContaining([
-        '169.254.0.0/16',
-        '100.100.100.200/32',
-        'fd00:ec2::/32',
-        'fe80::/10',
-        '224.0.0.0/4',
-      ]),
+      expect.arrayContaining(
+        '169.254.0.0/16 100.100.100.200/32 fd00:ec2::/32 fe80::/10 224.0.0.0/4'.split(' '),
+      ),
     );
   });
 

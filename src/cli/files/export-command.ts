@@ -76,17 +76,7 @@ const NAMES = {
   limits: ['id', 'description', 'maxRunning'],
   calendars: ['id', 'description', 'dates'],
   connections: ['id', 'description', 'url', 'headers', 'auth', 'tls'],
-  notifiers: [
-    'id',
-    'description',
-    'enabled',
-    'on',
-    'filter',
-    'channel',
-    'remindSeconds',
-    'afterFailures',
-    'fallback',
-  ],
+  notifiers: 'id description enabled on filter channel remindSeconds afterFailures fallback'.split(' '),
 };
 
 /** The fields of a limit, a calendar, a connection or a notifier that a client may set. */

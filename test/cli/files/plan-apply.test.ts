@@ -17,15 +17,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 afterEach(async () => {
-  const tables = [
-    'schedules',
-    'schedule_versions',
-    'schedule_calendars',
-    'calendars',
-    'limits',
-    'connections',
-    'notifiers',
-  ];
+  const tables =
+    'schedules schedule_versions schedule_calendars calendars limits connections notifiers'.split(' ');
   await api.sql.unsafe(tables.map((table) => `DELETE FROM ${table}`).join(';'));
 });
 

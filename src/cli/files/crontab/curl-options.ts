@@ -116,21 +116,11 @@ function addLetters(text: string, add: (name: string, option: string, attached: 
 }
 
 const FLAGS = new Set(['fail', 'get', 'head', 'location', 'show-error', 'silent']);
-const VALUED = new Set([
-  'connect-timeout',
-  'data',
-  'data-ascii',
-  'data-binary',
-  'data-raw',
-  'header',
-  'json',
-  'max-time',
-  'output',
-  'request',
-  'retry',
-  'retry-delay',
-  'user',
-]);
+const VALUED = new Set(
+  'connect-timeout data data-ascii data-binary data-raw header json max-time output request retry retry-delay user'.split(
+    ' ',
+  ),
+);
 const SHORT = new Map([
   ['G', 'get'],
   ['H', 'header'],

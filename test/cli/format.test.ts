@@ -1,17 +1,11 @@
 import { expect, test } from 'vitest';
-import { ATTACK } from '../../support/runner/attack.ts';
-import {
-  cutToWidth,
-  displayWidth,
-  paintFor,
-  plain,
-  printable,
-} from '../../../src/cli/terminal/shown-text.ts';
-import { type Column, tableLines } from '../../../src/cli/terminal/table.ts';
-import { durationText, timeCell, timeText, zoneNote } from '../../../src/cli/terminal/time-text.ts';
-import { EXIT } from '../../../src/cli/exit-codes.ts';
-import { readerZone } from '../../../src/cli/surroundings.ts';
-import { firelock } from '../cli.ts';
+import { ATTACK } from '../support/runner/attack.ts';
+import { cutToWidth, displayWidth, paintFor, plain, printable } from '../../src/cli/terminal/shown-text.ts';
+import { type Column, tableLines } from '../../src/cli/terminal/table.ts';
+import { durationText, timeCell, timeText, zoneNote } from '../../src/cli/terminal/time-text.ts';
+import { EXIT } from '../../src/cli/exit-codes.ts';
+import { readerZone } from '../../src/cli/surroundings.ts';
+import { firelock } from './cli.ts';
 
 test('the width of a text is the one on a terminal: wide letters take two columns, marks none', () => {
   for (const [text, width] of [

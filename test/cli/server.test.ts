@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { mergePatch, RawJson, stringify } from '../../../src/api/http/json/raw-json.ts';
-import { parseKeepingDigits } from '../../../src/core/json-text.ts';
-import { over, treeAt } from '../../../src/cli/schedules/definition-options.ts';
-import { serveHttp } from '../../support/loopback.ts';
-import { firelock } from '../cli.ts';
+import { mergePatch, RawJson, stringify } from '../../src/api/http/json/raw-json.ts';
+import { parseKeepingDigits } from '../../src/core/json-text.ts';
+import { over, treeAt } from '../../src/cli/schedules/definition-options.ts';
+import { serveHttp } from '../support/loopback.ts';
+import { firelock } from './cli.ts';
 
 /** A server that answers as it is told, whatever it is asked. */
 async function answering(listener: RequestListener): Promise<string> {

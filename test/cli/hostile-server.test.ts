@@ -1,7 +1,7 @@
 // @module-tag attack
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Loopback, serveHttp } from '../../support/loopback.ts';
-import { firelock } from '../cli.ts';
+import { type Loopback, serveHttp } from '../support/loopback.ts';
+import { firelock } from './cli.ts';
 
 const ESCAPE = '\u001b';
 /** Colours, a title of the window, a bell, a one-byte sequence (C1), a turned direction, DEL, and lines of its own. */
