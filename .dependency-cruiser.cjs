@@ -97,8 +97,7 @@ module.exports = {
     },
     {
       name: 'local-postgres-stands-alone',
-      comment:
-        'It starts a server, and speaks no SQL to it; main, or the process of the demo, is told its URL.',
+      comment: 'It starts a server, and speaks no SQL to it; main, or the process of the demo, is told its URL.',
       severity: 'error',
       from: { path: '^src/(?!local-postgres/|main\\.ts$|cli/demo/demo-process\\.ts$)' },
       to: { path: '^src/local-postgres/' },
@@ -213,8 +212,7 @@ module.exports = {
       from: { path: '^web/' },
       to: {
         path: '^(src|test|scripts|bench)/',
-        pathNot:
-          '^src/core/(http/|alerts/texts/|connections/join-url\\.ts$|runs/parent\\.ts$|time/nobody-up\\.ts$)',
+        pathNot: '^src/core/(http/|alerts/texts/|connections/join-url\\.ts$|runs/parent\\.ts$|time/nobody-up\\.ts$)',
       },
     },
     {

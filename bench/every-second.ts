@@ -84,10 +84,7 @@ export async function fireEverySecond(contestant: Recurring, stage: Stage, plan:
 }
 
 /** Good: on time, in the last second too, and each fire once. */
-export function stepOf(
-  { latenessMs, lastSecondP99Ms, missed, repeated, settled }: EverySecond,
-  limitMs: number,
-): Step {
+export function stepOf({ latenessMs, lastSecondP99Ms, missed, repeated, settled }: EverySecond, limitMs: number): Step {
   if (!settled) return 'lost';
   const kept = latenessMs.p99 <= limitMs && lastSecondP99Ms <= limitMs;
   return kept && missed === 0 && repeated === 0 ? 'good' : 'bad';
@@ -151,8 +148,7 @@ export async function climb(
     bad = count;
   }
 
-  for (let count = start; bad === Infinity && count <= top; count = Math.round(count * UP))
-    await attempt(count, 2);
+  for (let count = start; bad === Infinity && count <= top; count = Math.round(count * UP)) await attempt(count, 2);
   while (good === 0 && bad > LEAST && !lost) await attempt(Math.round(bad / DOWN), 1);
   for (let left = HALVINGS; left > 0 && good > 0 && bad < Infinity && !lost; left -= 1) {
     await attempt(Math.round(Math.sqrt(good * bad)), 1);

@@ -101,11 +101,7 @@ export async function untilQuiet(name: string, dueAt: number): Promise<void> {
   await sleep(left);
 }
 
-export function checkExactlyOnce(
-  name: string,
-  runIds: readonly string[],
-  history: ReadonlySet<string>,
-): void {
+export function checkExactlyOnce(name: string, runIds: readonly string[], history: ReadonlySet<string>): void {
   const distinct = new Set(runIds);
   if (distinct.size !== runIds.length) {
     throw new Error(`${name}: ${runIds.length - distinct.size} runs arrived more than once`);

@@ -54,9 +54,7 @@ try {
   console.log(JSON.stringify(machine));
   const database = await server.createDatabase();
   const tokens = Array.from({ length: WORKERS + 1 }, () => createToken(randomInt));
-  const lines = tokens.map(
-    (token, n) => `w${n}:${n === 0 ? 'admin' : 'worker'}:${tokenHash(token).toString('hex')}`,
-  );
+  const lines = tokens.map((token, n) => `w${n}:${n === 0 ? 'admin' : 'worker'}:${tokenHash(token).toString('hex')}`);
   const variables = { FIRELOCK_API_TOKENS: lines.join(',') };
   const daemon = await startDaemon({
     main: build.main,
@@ -76,10 +74,7 @@ try {
     const figures = await measure({ database, call: byToken });
     console.log(JSON.stringify(figures, null, 2));
     if (options.json !== undefined)
-      writeFileSync(
-        options.json,
-        `${JSON.stringify({ machine, RUNS, KIB, WORKERS, ...figures }, null, 2)}\n`,
-      );
+      writeFileSync(options.json, `${JSON.stringify({ machine, RUNS, KIB, WORKERS, ...figures }, null, 2)}\n`);
   } finally {
     await daemon.stop();
     await database.drop();
@@ -177,8 +172,7 @@ async function append(send: () => Promise<Answer>): Promise<number> {
 
 /** As jobs write them, which compresses as logs do. */
 function lines(id: string, offset: number): Buffer {
-  const line = (n: number) =>
-    `${new Date().toISOString()} INFO ${id} row ${offset + n} of table ${n % 7} done\n`;
+  const line = (n: number) => `${new Date().toISOString()} INFO ${id} row ${offset + n} of table ${n % 7} done\n`;
   return Buffer.from(Array.from({ length: 900 }, (_, n) => line(n)).join('')).subarray(0, PART);
 }
 
@@ -193,10 +187,7 @@ async function read({ call: ask }: Stage, id: string, reads: number[]): Promise<
 }
 
 /** The work, and how long other calls take meanwhile: a list, and a run that is made. */
-async function beside(
-  { call: ask }: Stage,
-  work: () => Promise<unknown>,
-): Promise<{ ms: number; calls: number[] }> {
+async function beside({ call: ask }: Stage, work: () => Promise<unknown>): Promise<{ ms: number; calls: number[] }> {
   const calls: number[] = [];
   let isOver = false;
   const began = performance.now();

@@ -107,8 +107,7 @@ function wantedScenarios(): readonly Scenario[] {
   if (options.only === undefined) return SCENARIOS;
   return options.only.split(',').map((name) => {
     const found = SCENARIOS.find((scenario) => scenario.name === name);
-    if (!found)
-      throw new Error(`no scenario ${name}; there are ${SCENARIOS.map((one) => one.name).join(', ')}`);
+    if (!found) throw new Error(`no scenario ${name}; there are ${SCENARIOS.map((one) => one.name).join(', ')}`);
     return found;
   });
 }

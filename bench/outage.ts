@@ -93,14 +93,9 @@ async function oneOutage({ cluster, receiver, query, fleet }: Stage): Promise<Ou
   await cluster.restart();
   const back = Date.now();
   const backAt = new Date(back).toISOString();
-  const first = await until(
-    () => receiver.arrivals.find(({ body }) => !before.has(body.runId)) ?? null,
-    LIMIT_MS,
-  );
+  const first = await until(() => receiver.arrivals.find(({ body }) => !before.has(body.runId)) ?? null, LIMIT_MS);
   await until(async () => {
-    const [row] = await query(
-      `SELECT count(*)::int AS open FROM schedules WHERE next_occurrence_at < '${backAt}'`,
-    );
+    const [row] = await query(`SELECT count(*)::int AS open FROM schedules WHERE next_occurrence_at < '${backAt}'`);
     const [runs] = await query(
       `SELECT count(*)::int AS open FROM all_runs WHERE scheduled_for < '${backAt}' AND status = 'pending'`,
     );

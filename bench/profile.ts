@@ -116,11 +116,7 @@ async function profile(contestant: Recurring, stage: Stage, port: number): Promi
 }
 
 /** Steady has its warm-up within; before the others goes one of the same size. */
-async function measure(
-  contestant: Recurring,
-  warming: Stage,
-  probed: Stage,
-): Promise<{ fires: number; cpu: CpuTime }> {
+async function measure(contestant: Recurring, warming: Stage, probed: Stage): Promise<{ fires: number; cpu: CpuTime }> {
   if (load === 'steady') {
     const { cpuSeconds } = await fireEverySecond(contestant, probed, { ...SECONDS, count });
     return { fires: count * SECONDS.seconds, cpu: cpuSeconds };
@@ -143,10 +139,7 @@ function print({ fires, cpu, profile: taken, statements }: Profiled): void {
 }
 
 function printNode({ busyMicroseconds, idleMicroseconds, functions, parts }: Shares, fires: number): void {
-  const share = (value: number) => [
-    (value / fires).toFixed(2),
-    `${((100 * value) / busyMicroseconds).toFixed(1)} %`,
-  ];
+  const share = (value: number) => [(value / fires).toFixed(2), `${((100 * value) / busyMicroseconds).toFixed(1)} %`];
   const [busy, idle] = [busyMicroseconds, idleMicroseconds].map((value) => (value / fires).toFixed(1));
   console.log(`Node's main thread: ${busy} µs a fire busy, ${idle} µs idle\n`);
   for (const [what, rows] of Object.entries({ part: parts, function: functions })) {
@@ -207,10 +200,7 @@ interface StatementStatistics {
 }
 
 /** Lives in the database of the server's URL, so that the one that is watched stays as it is. */
-async function openStatementStatistics(
-  { url }: Server,
-  watched: BenchDatabase,
-): Promise<StatementStatistics> {
+async function openStatementStatistics({ url }: Server, watched: BenchDatabase): Promise<StatementStatistics> {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   await sql`CREATE EXTENSION IF NOT EXISTS pg_stat_statements`;
   const name = new URL(watched.url).pathname.slice(1);

@@ -23,12 +23,7 @@ export function medianFigure<T>(rounds: readonly Round<T>[], name: string, figur
 }
 
 /** Within each round first, so that a slow moment of the machine weighs on both sides; then their median. */
-function ratioOf<T>(
-  rounds: readonly Round<T>[],
-  ours: string,
-  theirs: string,
-  figure: Figure<T>,
-): number | null {
+function ratioOf<T>(rounds: readonly Round<T>[], ours: string, theirs: string, figure: Figure<T>): number | null {
   const quotients = rounds.map(({ [ours]: our, [theirs]: their }) => {
     const [one, other] = [our && figure(our), their && figure(their)];
     return one === null || one === undefined || other === null || other === undefined ? null : one / other;

@@ -32,8 +32,8 @@ const { values: options } = parseArgs({
 });
 
 const sizes = options.instances.split(',').map(Number);
-const [schedules, rounds, hostCount, answerMs] = (['schedules', 'rounds', 'hosts', 'answer-ms'] as const).map(
-  (name) => Number(options[name]),
+const [schedules, rounds, hostCount, answerMs] = (['schedules', 'rounds', 'hosts', 'answer-ms'] as const).map((name) =>
+  Number(options[name]),
 ) as [number, number, number, number];
 if (![...sizes, schedules, rounds, hostCount].every((value) => Number.isInteger(value) && value >= 1)) {
   throw new Error('whole numbers from 1 are wanted');
@@ -116,9 +116,7 @@ async function measureAll(stage: Stage): Promise<Measured> {
       const herd = await oneSize(stage, instances);
       herds.push(herd);
       const rate = Math.round(herd.firesPerSecond).toLocaleString('en');
-      console.log(
-        `round ${round}: ${instances} instances${stage.standby ? ', standby' : ''}: ${rate} fires/s`,
-      );
+      console.log(`round ${round}: ${instances} instances${stage.standby ? ', standby' : ''}: ${rate} fires/s`);
     }
   }
   return { commitMs, herds };
@@ -238,8 +236,7 @@ async function settled(database: BenchDatabase, dueAt: number, count: number): P
     const [row] = await database.query(`SELECT count(*)::int AS done FROM all_runs
       WHERE scheduled_for = '${new Date(dueAt).toISOString()}' AND status = 'succeeded' AND attempts = 1`);
     if (row?.['done'] === count) return;
-    if (Date.now() > dueAt + HERD_LIMIT_MS)
-      throw new Error(`${String(row?.['done'])} of ${count} have succeeded`);
+    if (Date.now() > dueAt + HERD_LIMIT_MS) throw new Error(`${String(row?.['done'])} of ${count} have succeeded`);
     await sleep(100);
   }
 }
@@ -264,8 +261,7 @@ function tableOf(title: string, { commitMs, herds }: Measured): string {
       (of(({ written }) => written.fsyncs) / (schedules / 1000)).toFixed(1),
       (of(({ written }) => written.walBytes) / schedules).toFixed(0),
     ];
-    if (herds.some(({ standby }) => standby))
-      cells.push(micros(({ cpuSeconds }) => cpuSeconds.standby).toFixed(0));
+    if (herds.some(({ standby }) => standby)) cells.push(micros(({ cpuSeconds }) => cpuSeconds.standby).toFixed(0));
     return `| ${cells.join(' | ')} |`;
   });
   const head = [

@@ -28,9 +28,10 @@ const { values: options } = parseArgs({
     json: { type: 'string' },
   },
 });
-const numbers = Object.fromEntries(
-  Object.entries(options).map(([name, value]) => [name, Number(value)]),
-) as Record<Exclude<keyof typeof options, 'json'>, number>;
+const numbers = Object.fromEntries(Object.entries(options).map(([name, value]) => [name, Number(value)])) as Record<
+  Exclude<keyof typeof options, 'json'>,
+  number
+>;
 const KEEPING = { FIRELOCK_RETENTION_DAYS: '3650' };
 /** Of each list of the small team. */
 const REQUIRED_MS = 50;
@@ -83,10 +84,7 @@ async function seed(main: string, database: BenchDatabase): Promise<void> {
   }
 }
 
-async function ask(
-  main: string,
-  database: BenchDatabase,
-): Promise<Record<'scoped' | 'unscoped', AskedList[]>> {
+async function ask(main: string, database: BenchDatabase): Promise<Record<'scoped' | 'unscoped', AskedList[]>> {
   const [small, all] = [createToken(randomInt), createToken(randomInt)];
   const line = (name: string, token: string) => `${name}:${tokenHash(token).toString('hex')}`;
   const tokens = [line(`small:operator[${SMALL_TEAM}]`, small), line('all:operator', all)].join(',');
@@ -106,9 +104,7 @@ async function ask(
 
 function print(who: string, asked: readonly AskedList[]): void {
   console.log(`\n${who}`);
-  for (const { path, items, medianMs, worstMs, failed } of asked.toSorted(
-    (a, b) => b.medianMs - a.medianMs,
-  )) {
+  for (const { path, items, medianMs, worstMs, failed } of asked.toSorted((a, b) => b.medianMs - a.medianMs)) {
     const count = items === null ? '' : `, ${items} items`;
     const also = failed === 0 ? '' : `, ${failed} answered 5xx`;
     console.log(`  ${path}: ${medianMs.toFixed(1)} ms, worst ${worstMs.toFixed(1)} ms${count}${also}`);
@@ -135,20 +131,11 @@ function listsOf({ id, key }: { id: string; key: string }): string[] {
       (filter) => `schedules?${filter}`,
     ),
     ...['late=true', 'recent=20', 'limit=500'].map((filter) => `schedules?${filter}`),
-    ...['', 'limit=500', 'status=failed', 'status=pending,running', 'status=unknown'].map(
-      (filter) => `runs?${filter}`,
-    ),
+    ...['', 'limit=500', 'status=failed', 'status=pending,running', 'status=unknown'].map((filter) => `runs?${filter}`),
     ...RUN_TRIGGERS.map((trigger) => `runs?trigger=${trigger}`),
     ...[`scheduleId=${id}`, `key=${key}`, 'label=tenth:3', 'unmet=start'].map((filter) => `runs?${filter}`),
     ...['runs', 'occurrences', 'upcoming', 'versions', 'stats'].map((part) => `schedules/${id}/${part}`),
-    ...[
-      'queues',
-      'alerts',
-      'alerts?open=true',
-      'audit',
-      'audit?action=schedule.fire',
-      `audit?scheduleId=${id}`,
-    ],
+    ...['queues', 'alerts', 'alerts?open=true', 'audit', 'audit?action=schedule.fire', `audit?scheduleId=${id}`],
     ...['stats', 'load', 'load?top=20', 'calendars', 'limits', 'connections', 'notifiers', 'me'],
   ];
 }
@@ -180,10 +167,7 @@ async function askLists(
 /** Between two calls, as people make. */
 const PAUSE_MS = 5;
 
-async function askOnce(
-  url: string,
-  token: string,
-): Promise<{ items: number | null; ms: number; status: number }> {
+async function askOnce(url: string, token: string): Promise<{ items: number | null; ms: number; status: number }> {
   const startedAt = performance.now();
   const { status, body } = await call(url, 'GET', { headers: { authorization: `Bearer ${token}` } });
   const ms = performance.now() - startedAt;

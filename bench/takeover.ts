@@ -151,11 +151,9 @@ async function endOne(signal: Signal, fleet: Fleet, receiver: Receiver, query: Q
 }
 
 async function busiest(fleet: Fleet, query: Query): Promise<Member> {
-  const [row] =
-    await query(`SELECT claimed_by FROM all_runs WHERE status = 'pending' AND claimed_by IS NOT NULL
+  const [row] = await query(`SELECT claimed_by FROM all_runs WHERE status = 'pending' AND claimed_by IS NOT NULL
     GROUP BY claimed_by ORDER BY count(*) DESC LIMIT 1`);
-  const found =
-    fleet.members.find(({ instanceId }) => instanceId === row?.['claimed_by']) ?? fleet.members[0];
+  const found = fleet.members.find(({ instanceId }) => instanceId === row?.['claimed_by']) ?? fleet.members[0];
   if (!found) throw new Error('no daemon is left');
   return found;
 }

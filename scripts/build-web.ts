@@ -16,13 +16,7 @@ const MAX_BYTES = 100_000;
 const root = join(import.meta.dirname, '..');
 const built = join(root, 'dist', 'web');
 const hash = await sourcesHash(root, [
-  ...[
-    'web',
-    'clients/typescript/src/json-text.ts',
-    'src/core/http',
-    'src/core/json-text.ts',
-    'src/core/instant.ts',
-  ],
+  ...['web', 'clients/typescript/src/json-text.ts', 'src/core/http', 'src/core/json-text.ts', 'src/core/instant.ts'],
   ...['src/core/connections/join-url.ts', 'src/core/alerts/texts', 'package-lock.json'],
 ]);
 const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === hash;
@@ -95,9 +89,7 @@ async function weigh(later: ReadonlySet<string>): Promise<void> {
   const [atFirst, inAll] = [first, all].map(inKilobytes);
   console.log(`The dashboard is built. Gzipped, a browser loads ${atFirst} at first, and ${inAll} in all.`);
   if (first <= MAX_FIRST_BYTES && all <= MAX_BYTES) return;
-  console.error(
-    `It may load ${inKilobytes(MAX_FIRST_BYTES)} at first, and ${inKilobytes(MAX_BYTES)} in all.`,
-  );
+  console.error(`It may load ${inKilobytes(MAX_FIRST_BYTES)} at first, and ${inKilobytes(MAX_BYTES)} in all.`);
   process.exitCode = 1;
 }
 

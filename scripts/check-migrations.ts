@@ -48,10 +48,9 @@ function strayFiles(): string | undefined {
 function wrongPlace(): string | undefined {
   const faults = misplacedStatements(readMigrations(copy));
   if (faults.length === 0) return undefined;
-  return [
-    'These statements stand in the wrong kind of migration (CONTRIBUTING.md, "A migration"):',
-    ...faults,
-  ].join('\n');
+  return ['These statements stand in the wrong kind of migration (CONTRIBUTING.md, "A migration"):', ...faults].join(
+    '\n',
+  );
 }
 
 /** Two migrations that grew from the same snapshot, as when two branches meet. */

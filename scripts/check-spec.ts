@@ -108,23 +108,13 @@ const checks: readonly Check[] = [
     stuck: [['LOCK_FOREVER']],
   }),
   ...breaking('handoff', {
-    stale_settle: [
-      ['NO_CLAIM_GUARD'],
-      ['NO_ATTEMPT_GUARD'],
-      ['NO_FENCING_TOKEN'],
-      [ONCE, 'NO_FENCING_TOKEN'],
-    ],
+    stale_settle: [['NO_CLAIM_GUARD'], ['NO_ATTEMPT_GUARD'], ['NO_FENCING_TOKEN'], [ONCE, 'NO_FENCING_TOKEN']],
     terminal_changes: [['NO_PENDING_GUARD'], [ONCE, 'NO_PENDING_GUARD']],
     accepted_ignored: [['NO_ACCEPTED_EXCEPTION']],
     not_accepted: [['DOUBT_IS_ACCEPTED']],
     dead_sender: [['NO_LEASE_CHECK'], ['CHECK_IGNORES_IDENTITY'], ['NO_LEASE_MARGIN']],
     unexplained_repeat: [['EAGER_RECONCILIATION'], ['NO_NEW_IDENTITY'], ['SHARED_IDENTITY']],
-    stuck: [
-      ['NO_SELF_RECONCILIATION'],
-      ['DEATH_AS_EVENT'],
-      [ONCE, 'NO_SELF_RECONCILIATION'],
-      [ONCE, 'DEATH_AS_EVENT'],
-    ],
+    stuck: [['NO_SELF_RECONCILIATION'], ['DEATH_AS_EVENT'], [ONCE, 'NO_SELF_RECONCILIATION'], [ONCE, 'DEATH_AS_EVENT']],
     sent_twice: [
       [ONCE, 'NO_STARTED_COMMIT'],
       [ONCE, 'START_UNGUARDED'],
@@ -200,16 +190,11 @@ async function passes(check: Check): Promise<boolean> {
   const startedAt = performance.now();
   const found = await search(check);
   const ok = check.breaks === undefined ? found.exhausted : found.broken === check.breaks;
-  const result = found.broken
-    ? `breaks ${found.broken}`
-    : found.exhausted
-      ? 'holds'
-      : 'not searched to the end';
+  const result = found.broken ? `breaks ${found.broken}` : found.exhausted ? 'holds' : 'not searched to the end';
   const name = `${check.kind.padEnd(6)} ${check.model} ${check.defines.join(' ')}`;
   const size = `${found.states} states, depth ${found.depth}, ${seconds(startedAt)} s, ${found.megabytes} MB`;
   console.log(`${ok ? 'ok    ' : 'FAILED'} ${name}: ${result} (${size})`);
-  if (!ok)
-    console.log(`       expected: ${check.breaks ? `breaks ${check.breaks}` : 'holds'}\n${found.output}`);
+  if (!ok) console.log(`       expected: ${check.breaks ? `breaks ${check.breaks}` : 'holds'}\n${found.output}`);
   return ok;
 }
 
@@ -217,11 +202,7 @@ async function search(check: Check): Promise<Search> {
   const scratch = mkdtempSync(join(tmpdir(), 'firelock-spec-'));
   try {
     const defines = check.defines.map((define) => `-D${define}`);
-    const generated = await run(
-      'spin',
-      ['-a', ...defines, join(root, 'spec', `${check.model}.pml`)],
-      scratch,
-    );
+    const generated = await run('spin', ['-a', ...defines, join(root, 'spec', `${check.model}.pml`)], scratch);
     if (generated.failure !== undefined) return unsearched(generated);
     const property = check.kind === 'ends' ? '-DNP' : '-DSAFETY';
     // No reduction: every step touches what all share. No bit state or hash compaction: they may miss states.
@@ -282,10 +263,7 @@ function holding(kind: Check['kind'], model: Model, variants: readonly (readonly
   return variants.map((defines) => ({ kind, model, defines }));
 }
 
-function breaking(
-  model: Model,
-  byProperty: Readonly<Record<string, readonly (readonly string[])[]>>,
-): Check[] {
+function breaking(model: Model, byProperty: Readonly<Record<string, readonly (readonly string[])[]>>): Check[] {
   return Object.entries(byProperty).flatMap(([breaks, variants]) =>
     variants.map((defines): Check => ({ kind: 'mutant', model, defines, breaks })),
   );

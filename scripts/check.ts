@@ -16,9 +16,7 @@ async function inTurn(): Promise<void> {
   for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
     const started = performance.now();
     const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] });
-    const ended = new Promise<number | null>((resolve, reject) =>
-      child.on('error', reject).on('close', resolve),
-    );
+    const ended = new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve));
     const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
     const seconds = Math.round((performance.now() - started) / 1000);
     console.log(`\n${code === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)\n${out}${err}`.trimEnd());

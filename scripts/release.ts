@@ -27,8 +27,7 @@ pack(root, release, '--ignore-scripts');
 pack(join(root, 'clients', 'typescript'), release);
 packChart();
 writeSbom();
-if (digest !== '')
-  writeFileSync(join(release, `firelock-${version}.base-image.txt`), `${baseImage(digest)}\n`);
+if (digest !== '') writeFileSync(join(release, `firelock-${version}.base-image.txt`), `${baseImage(digest)}\n`);
 writeChecksums();
 console.log(`Release ${version}:\n${readFileSync(join(release, 'SHA256SUMS'), 'utf8')}`);
 

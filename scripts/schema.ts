@@ -21,9 +21,7 @@ try {
 async function describe(url: string): Promise<string> {
   const sql = postgres(url, { max: 1 });
   try {
-    const tables = await sql<
-      { oid: number; name: string; partition_key: string | null; options: string | null }[]
-    >`
+    const tables = await sql<{ oid: number; name: string; partition_key: string | null; options: string | null }[]>`
       SELECT c.oid::int, c.relname AS name, pg_get_partkeydef(c.oid) AS partition_key,
         array_to_string(c.reloptions, ', ') AS options
       FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
@@ -64,8 +62,5 @@ async function describeTable(
   const lines = [...columns, ...constraints].map(({ line }) => `  ${line}`).join(',\n');
   const by = table.partition_key === null ? '' : ` PARTITION BY ${table.partition_key}`;
   const options = table.options === null ? '' : ` WITH (${table.options})`;
-  return [
-    `CREATE TABLE ${table.name} (\n${lines}\n)${by}${options};`,
-    ...indexes.map(({ line }) => line),
-  ].join('\n');
+  return [`CREATE TABLE ${table.name} (\n${lines}\n)${by}${options};`, ...indexes.map(({ line }) => line)].join('\n');
 }

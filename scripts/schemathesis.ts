@@ -103,11 +103,7 @@ async function stop(program: Program): Promise<string[]> {
 }
 
 /** Of the operations of the document, those that did all that was asked of them. */
-async function callSchemathesis(
-  url: string,
-  token: string,
-  { schemathesis, directory }: Where,
-): Promise<Tally> {
+async function callSchemathesis(url: string, token: string, { schemathesis, directory }: Where): Promise<Tally> {
   const file = join(directory, 'report.json');
   const tests = join(root, 'test', 'schemathesis');
   const config = ['--config-file', join(tests, 'schemathesis.toml')];

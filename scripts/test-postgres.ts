@@ -24,8 +24,7 @@ interface Counts {
 const { majors, report, vitestArguments } = readArguments(process.argv.slice(2));
 const results: [string, Counts][] = [];
 const interruption = new AbortController();
-for (const major of majors)
-  if (!interruption.signal.aborted) results.push(await testOn(major, vitestArguments));
+for (const major of majors) if (!interruption.signal.aborted) results.push(await testOn(major, vitestArguments));
 for (const [version, { passed, failed, skipped }] of results) {
   console.log(`PostgreSQL ${version}: ${passed} passed, ${failed} failed, ${skipped} skipped`);
 }

@@ -167,8 +167,7 @@ async function drains(stage: Stage) {
     );
   await until(async () => (await open()) === 0 || null, HUNG_AFTER_MS);
   for (const daemon of stage.daemons) if (daemon.isRunning()) daemon.signal('SIGTERM');
-  for (const daemon of stage.daemons)
-    assert.equal(await within(HUNG_AFTER_MS, daemon.exited, 'it did not leave'), 0);
+  for (const daemon of stage.daemons) assert.equal(await within(HUNG_AFTER_MS, daemon.exited, 'it did not leave'), 0);
 }
 
 /** A moment is a schedule and a second. */
@@ -178,9 +177,7 @@ async function losesNothing(stage: Stage) {
     WHERE scheduled_for BETWEEN ${new Date(stage.from)} AND ${new Date(stage.until)}`;
   const recorded = counted(rows.map(({ schedule, at }) => `${schedule} ${at.toISOString()}`));
   const delivered = counted(
-    stage.receiver.arrivals.map(
-      ({ body }) => `${body.scheduleId} ${new Date(body.scheduledFor).toISOString()}`,
-    ),
+    stage.receiver.arrivals.map(({ body }) => `${body.scheduleId} ${new Date(body.scheduledFor).toISOString()}`),
   );
   const due: string[] = [];
   for (let at = stage.from; at <= stage.until; at += 1000)
@@ -189,8 +186,7 @@ async function losesNothing(stage: Stage) {
     due: due.length,
     unrecorded: due.filter((moment) => !recorded.has(moment)).length,
     lost: due.filter((moment) => !delivered.has(moment)).length,
-    doubled: due.filter((moment) => (delivered.get(moment) ?? 0) > 1 || (recorded.get(moment) ?? 0) > 1)
-      .length,
+    doubled: due.filter((moment) => (delivered.get(moment) ?? 0) > 1 || (recorded.get(moment) ?? 0) > 1).length,
     unsuccessful: rows.filter(({ status }) => status !== 'succeeded').length,
   };
   console.log(`    ${JSON.stringify(verdict)}`);

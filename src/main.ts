@@ -15,9 +15,7 @@ interface Package {
   engines: { node: string };
 }
 
-const { version, engines } = JSON.parse(
-  readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
-) as Package;
+const { version, engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Package;
 
 const args = process.argv.slice(2);
 if (isTooOld(process.versions.node, engines.node) && !asksForHelp(args)) {
@@ -51,11 +49,7 @@ async function configured(run: (config: Config, logger: Logger) => Promise<numbe
   const { readConfig } = await import('./config/config.ts');
   const read = readConfig(process.env);
   if ('faults' in read) {
-    fail(
-      ['firelock cannot start with this configuration:', ...read.faults.map((fault) => `  ${fault}`)].join(
-        '\n',
-      ),
-    );
+    fail(['firelock cannot start with this configuration:', ...read.faults.map((fault) => `  ${fault}`)].join('\n'));
     return 1;
   }
   const { createLogger } = await import('./observability/log/logger.ts');
@@ -81,8 +75,7 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   const hangUps = { before: 0 };
   const reread = () => (daemon ? daemon.rereadTokens() : (hangUps.before += 1));
   const stopping = stopSignal(logger, systemClock, config.tokenSources.file === undefined ? null : reread);
-  const local =
-    config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
+  const local = config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   const databaseUrl = local?.url ?? config.databaseUrl;
   if (databaseUrl === undefined) throw new Error('there is no database');
   const { announceDatabase } = await import('./daemon/announce-database.ts');
@@ -133,8 +126,7 @@ async function onDatabase(config: Config, logger: Logger, work: DatabaseWork): P
   const { printable } = await import('./cli/terminal/shown-text.ts');
   const interrupted = new AbortController();
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT']) process.once(signal, () => interrupted.abort());
-  const local =
-    config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
+  const local = config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   try {
     return await work({
       ...config,
@@ -186,9 +178,7 @@ function stopSignal(logger: Logger, clock: Clock, onHangup: (() => void) | null)
       process.on(signal, () => {
         if (first?.signal === signal && clock.monotonic() - first.at < SAME_SIGNAL_MS) return;
         if (first) {
-          logger.warn(
-            `${signal} again: the process ends at once; other instances take over what is under way`,
-          );
+          logger.warn(`${signal} again: the process ends at once; other instances take over what is under way`);
           logger.flush();
           process.exit(128 + number);
         }

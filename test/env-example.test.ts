@@ -11,17 +11,13 @@ test('.env.example lists every variable that the daemon knows, each with one com
 
 test('.env.example shows the defaults', () => {
   const shown = entries.filter((entry) => !entry.name.endsWith('DATABASE_URL'));
-  expect(readConfig(Object.fromEntries(shown.map(({ name, value }) => [name, value])))).toEqual(
-    readConfig({}),
-  );
+  expect(readConfig(Object.fromEntries(shown.map(({ name, value }) => [name, value])))).toEqual(readConfig({}));
   expect(readConfig({})).toHaveProperty('config');
 });
 
 test('.env.example shows URLs that are accepted', () => {
   const urls = entries.filter((entry) => entry.name.endsWith('DATABASE_URL'));
-  expect(readConfig(Object.fromEntries(urls.map(({ name, value }) => [name, value])))).toHaveProperty(
-    'config',
-  );
+  expect(readConfig(Object.fromEntries(urls.map(({ name, value }) => [name, value])))).toHaveProperty('config');
 });
 
 test('.env.example names the ranges that are checked', () => {
@@ -40,9 +36,7 @@ interface Entry {
 /** A comment line and, under it, the commented-out variable. */
 function readEntries(): Entry[] {
   const text = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');
-  return [...text.matchAll(/^\n# (.*)\n# ([A-Z_]+)=(.*)$/gm)].map(
-    ([, comment = '', name = '', value = '']) => {
-      return { name: name as keyof typeof VARIABLES, value, comment };
-    },
-  );
+  return [...text.matchAll(/^\n# (.*)\n# ([A-Z_]+)=(.*)$/gm)].map(([, comment = '', name = '', value = '']) => {
+    return { name: name as keyof typeof VARIABLES, value, comment };
+  });
 }

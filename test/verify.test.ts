@@ -172,9 +172,7 @@ describe('.ci/run', () => {
   });
 
   test('a system package that cannot be installed has failed, and the rest is done', () => {
-    expect(lines({ npm: 'exit 0', dpkg: 'exit 1' }).at(-1)).toMatch(
-      /--before=\d+ 100 system_packages .* 0 npm ci$/,
-    );
+    expect(lines({ npm: 'exit 0', dpkg: 'exit 1' }).at(-1)).toMatch(/--before=\d+ 100 system_packages .* 0 npm ci$/);
   });
 
   test('where npm ci fails, nothing else is done, and the last line says that it failed', () => {
@@ -192,11 +190,7 @@ interface Ran {
 
 async function run(
   steps: readonly Step[],
-  {
-    nothingMayLack = false,
-    signal = new AbortController().signal,
-    heard = (text: string): unknown => text,
-  } = {},
+  { nothingMayLack = false, signal = new AbortController().signal, heard = (text: string): unknown => text } = {},
 ): Promise<Ran> {
   let said = '';
   const say = (text: string) => {

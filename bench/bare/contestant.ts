@@ -46,8 +46,7 @@ export async function startBare(
     settledEverySecond: async () => {
       await fire();
     },
-    historyEverySecond: (count, seconds) =>
-      succeeded(seconds.from, seconds.until, count * secondsIn(seconds)),
+    historyEverySecond: (count, seconds) => succeeded(seconds.from, seconds.until, count * secondsIn(seconds)),
     stop: () => child.stop(),
   };
 }

@@ -95,8 +95,7 @@ export function parseCores(list: string): number[] {
 
 /** Why processes cannot be kept on these cores; null if they can. */
 export function pinningTrouble(cores: readonly number[]): string | null {
-  if (spawnSync('taskset', ['--version']).error)
-    return 'taskset is missing: install util-linux. Only Linux has it.';
+  if (spawnSync('taskset', ['--version']).error) return 'taskset is missing: install util-linux. Only Linux has it.';
   const allowed = allowedCores(process.pid);
   const missing = cores.filter((core) => !allowed.includes(core));
   return missing.length === 0

@@ -86,12 +86,7 @@ function lineOf({ quiet, beside, herdMissing }: Disturbed): string {
   return `cell A: ${text(quiet)}; beside a herd and a kill ${text(beside)}; ${herdMissing} of B's herd missing`;
 }
 
-async function oneRound(
-  witness: Running,
-  victim: Victim,
-  plan: DisturbedPlan,
-  round: number,
-): Promise<Disturbed> {
+async function oneRound(witness: Running, victim: Victim, plan: DisturbedPlan, round: number): Promise<Disturbed> {
   const { steady: count, seconds, herd } = plan;
   const [quiet] = await fireSteadily([witness], { ...plan, count });
   const from = nextSecond(Date.now() + 5_000 + herd * victim.msPerSchedule);

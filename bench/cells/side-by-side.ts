@@ -53,9 +53,7 @@ export async function measureSideBySide(plan: Plan, sustains: number | null): Pr
 async function atFullLoad(a: Running, b: Running, plan: Plan): Promise<FullLoad[]> {
   const haveHerd = async (running: readonly Running[]) => {
     const dueAt = Math.max(...running.map(({ contestant }) => dueFor(contestant, plan.herd)));
-    const all = await Promise.all(
-      running.map(({ cell, contestant }) => runHerd(contestant, cell, plan.herd, dueAt)),
-    );
+    const all = await Promise.all(running.map(({ cell, contestant }) => runHerd(contestant, cell, plan.herd, dueAt)));
     return all.map(({ firesPerSecond }) => firesPerSecond) as [number, number];
   };
   // Neither may be the first that has such a load.

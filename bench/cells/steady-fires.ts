@@ -152,8 +152,7 @@ function watchCores(cell: Cell, contestant: Recurring): Probe & { read(): CoreTi
 /** Seconds in which processes worked on these cores, by the text of /proc/stat; interrupts and stolen time are not in it. */
 export function busySeconds(stat: string, cores: readonly number[]): number {
   const ticks = cores.map((core) => {
-    const [user, nice, system] =
-      new RegExp(`^cpu${core} (\\d+) (\\d+) (\\d+) `, 'm').exec(stat)?.slice(1) ?? [];
+    const [user, nice, system] = new RegExp(`^cpu${core} (\\d+) (\\d+) (\\d+) `, 'm').exec(stat)?.slice(1) ?? [];
     return Number(user) + Number(nice) + Number(system);
   });
   return ticks.reduce((sum, one) => sum + one, 0) / TICKS_PER_SECOND;

@@ -58,12 +58,7 @@ export function sustainedVerdicts(results: readonly Sustained[]): Bar[] {
   return byCores(results).map((rounds) => {
     const p99 = median(rounds.map(({ best }) => best?.latenessMs.p99 ?? Infinity));
     const rate = whole(median(rounds.map(({ best }) => best?.count ?? 0)));
-    return atMost(
-      `p99 lateness at ${rate} fires/s on core ${rounds[0]?.cores.join() ?? ''}`,
-      p99,
-      'ms',
-      LIMIT_MS,
-    );
+    return atMost(`p99 lateness at ${rate} fires/s on core ${rounds[0]?.cores.join() ?? ''}`, p99, 'ms', LIMIT_MS);
   });
 }
 
@@ -72,20 +67,13 @@ export function sideBySideVerdicts({ rounds, sustained }: SideBySide): Bar[] {
   const alone = whole(sustained.alone);
   return [
     atLeast('fires/s of two cells that have a herd each, of those of one alone', ratio, '×', AT_LEAST),
-    atLeast(
-      `fires/s that two cells sustain, of the ${alone} of one alone`,
-      2 * sustained.share,
-      '×',
-      AT_LEAST,
-    ),
+    atLeast(`fires/s that two cells sustain, of the ${alone} of one alone`, 2 * sustained.share, '×', AT_LEAST),
   ];
 }
 
 export function disturbedVerdicts(rounds: readonly Disturbed[]): Bar[] {
   const quiet = median(rounds.map((one) => one.quiet.latenessMs.p99));
-  const added = median(
-    rounds.map(({ quiet: before, beside }) => beside.latenessMs.p99 - before.latenessMs.p99),
-  );
+  const added = median(rounds.map(({ quiet: before, beside }) => beside.latenessMs.p99 - before.latenessMs.p99));
   const limit = Math.max(ALLOWED.ratio * quiet, quiet + ALLOWED.ms);
   const lost = (pick: (one: Disturbed) => number) => sum(rounds.map(pick));
   return [

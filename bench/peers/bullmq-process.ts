@@ -26,9 +26,7 @@ interface Job {
 }
 
 interface Queue {
-  addBulk(
-    jobs: readonly { name: string; data: Data; opts: { timestamp: number; delay: number } }[],
-  ): Promise<unknown>;
+  addBulk(jobs: readonly { name: string; data: Data; opts: { timestamp: number; delay: number } }[]): Promise<unknown>;
   upsertJobScheduler(
     id: string,
     repeat: { pattern: string; tz: string },

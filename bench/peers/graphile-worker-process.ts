@@ -16,9 +16,7 @@ interface GraphileWorker {
 }
 
 interface Utils {
-  addJobs: (
-    jobs: readonly { identifier: string; payload: Payload; runAt: Date }[],
-  ) => Promise<readonly Job[]>;
+  addJobs: (jobs: readonly { identifier: string; payload: Payload; runAt: Date }[]) => Promise<readonly Job[]>;
 }
 
 interface Payload {

@@ -48,20 +48,13 @@ async function npmInstall(directory: string): Promise<void> {
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: LIMIT_MS,
   });
-  const [[code], output] = await Promise.all([
-    once(npm, 'close') as Promise<[number | null]>,
-    text(npm.stderr),
-  ]);
+  const [[code], output] = await Promise.all([once(npm, 'close') as Promise<[number | null]>, text(npm.stderr)]);
   if (code === 0) return;
-  throw new Error(
-    reasonIn(output) || `npm install ended with ${code ?? `no answer in ${LIMIT_MS / 1000} s`}`,
-  );
+  throw new Error(reasonIn(output) || `npm install ended with ${code ?? `no answer in ${LIMIT_MS / 1000} s`}`);
 }
 
 /** The first lines that say something to a person. */
 function reasonIn(output: string): string {
-  const lines = output
-    .split('\n')
-    .flatMap((line) => /^npm error (?!syscall|errno)(\S.*)$/.exec(line)?.[1] ?? []);
+  const lines = output.split('\n').flatMap((line) => /^npm error (?!syscall|errno)(\S.*)$/.exec(line)?.[1] ?? []);
   return lines.slice(0, 2).join(': ');
 }

@@ -1,15 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bareEntry, firelockEntry, peerEntries, runContest } from '../contest.ts';
-import {
-  type Measured,
-  cpuOf,
-  herdSummary,
-  herdTable,
-  nodeCpuOf,
-  postgresCpuOf,
-  runHerd,
-  secondsOf,
-} from '../herd.ts';
+import { type Measured, cpuOf, herdSummary, herdTable, nodeCpuOf, postgresCpuOf, runHerd, secondsOf } from '../herd.ts';
 import { medianFigure, ratioBar, ratioNote } from '../rounds.ts';
 import { type Scenario, atMost } from '../scenario.ts';
 import { residentMegabytes } from '../support/measures/vitals.ts';
@@ -67,9 +58,7 @@ export const herd: Scenario = {
       ],
       notes: [
         `${count.toLocaleString('en')} schedules, after a herd of as many that does not count.`,
-        ...(resting === null
-          ? []
-          : [`memory of the daemon ${REST_MS / 1000} s later: ${resting.toFixed(0)} MB`]),
+        ...(resting === null ? [] : [`memory of the daemon ${REST_MS / 1000} s later: ${resting.toFixed(0)} MB`]),
         ...ratioNote(rounds, { what: 'CPU', ...pair, figure: cpuOf }),
         ...ratioNote(rounds, { ...time, theirs: delayed ?? '' }),
         ...(bench.peers?.missing ?? []),

@@ -83,9 +83,7 @@ async function runHistory(bench: Bench, sizes: HistorySizes): Promise<ScenarioRe
       bench.log(dropSummary(drop));
     }
     const everyMinute = await underOldSnapshot(bench, database, sizes.everyMinute);
-    bench.log(
-      `every minute: ${periodsSummary(everyMinute, ({ herdSeconds }) => `${herdSeconds.toFixed(2)} s`)}`,
-    );
+    bench.log(`every minute: ${periodsSummary(everyMinute, ({ herdSeconds }) => `${herdSeconds.toFixed(2)} s`)}`);
     const everySecond = await underOldSnapshot(bench, database, sizes.everySecond);
     bench.log(`every second: ${periodsSummary(everySecond, ({ latenessMs }) => ms(latenessMs.p99))}`);
     return {
@@ -93,10 +91,7 @@ async function runHistory(bench: Bench, sizes: HistorySizes): Promise<ScenarioRe
       rounds: [{ runs, seconds, asked, drops, everyMinute, everySecond }],
       table: tableOf({ runs, asked, drops, everyMinute, everySecond }),
       bars: barsOf({ asked, drops, everyMinute }),
-      notes: [
-        `${runs.toLocaleString('en')} runs written in ${seconds.toFixed(0)} s`,
-        ...notesOf(asked, everySecond),
-      ],
+      notes: [`${runs.toLocaleString('en')} runs written in ${seconds.toFixed(0)} s`, ...notesOf(asked, everySecond)],
     };
   } finally {
     await database.drop();
@@ -144,8 +139,7 @@ function tableOf({ runs, asked, drops, everyMinute, everySecond }: Measured): Sc
   const { normal, held } = split(everyMinute);
   const seconds = split(everySecond);
   const p99 = (periods: readonly Period[]) => ms(median(periods.map(({ latenessMs }) => latenessMs.p99)));
-  const herd = (periods: readonly Period[]) =>
-    `${median(periods.map(({ herdSeconds }) => herdSeconds)).toFixed(2)} s`;
+  const herd = (periods: readonly Period[]) => `${median(periods.map(({ herdSeconds }) => herdSeconds)).toFixed(2)} s`;
   return {
     head: [`${runs.toLocaleString('en')} runs`, 'median', 'slowest, or worst'],
     rows: [
@@ -185,8 +179,7 @@ function notesOf(asked: readonly Asked[], everySecond: readonly Period[]): strin
   const cpu = (periods: readonly Period[]) =>
     median(
       periods.map(
-        ({ cpuSeconds, fires }) =>
-          (((cpuSeconds.daemons ?? NaN) + (cpuSeconds.postgres ?? NaN)) * 1000) / fires,
+        ({ cpuSeconds, fires }) => (((cpuSeconds.daemons ?? NaN) + (cpuSeconds.postgres ?? NaN)) * 1000) / fires,
       ),
     ).toFixed(3);
   const { normal, held } = split(everySecond);

@@ -85,8 +85,7 @@ async function keepUnanalyzed(database: BenchDatabase): Promise<void> {
   const tables = await database.query(
     `SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`,
   );
-  for (const { name } of tables)
-    await database.query(`ALTER TABLE ${String(name)} SET (autovacuum_enabled = false)`);
+  for (const { name } of tables) await database.query(`ALTER TABLE ${String(name)} SET (autovacuum_enabled = false)`);
 }
 
 /** A minute of a daemon that has been up for a while. */
@@ -144,14 +143,7 @@ function resultOf(sizes: Sizes, rounds: readonly { few: Rest; many: Rest }[]): S
     scenario: 'idle',
     rounds: rounds.map((round) => ({ ...round })),
     table: {
-      head: [
-        'schedules',
-        'CPU s a minute: daemon',
-        'PostgreSQL',
-        'together',
-        'RSS of the daemon',
-        'mean tick',
-      ],
+      head: ['schedules', 'CPU s a minute: daemon', 'PostgreSQL', 'together', 'RSS of the daemon', 'mean tick'],
       rows: [row('few', FEW), row('many', sizes.many)],
     },
     bars: [

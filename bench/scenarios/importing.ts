@@ -79,8 +79,7 @@ async function importOnce(bench: Bench, count: number, callsAtOnce: number): Pro
       const [row] = await database.query(
         `SELECT count(*)::int AS there FROM schedules WHERE id LIKE 'import-%' AND next_fire_at IS NOT NULL`,
       );
-      if (row?.['there'] !== count)
-        throw new Error(`${String(row?.['there'])} of ${count} schedules are there`);
+      if (row?.['there'] !== count) throw new Error(`${String(row?.['there'])} of ${count} schedules are there`);
       await callApi(`${daemon.url}/api/v1/schedules/import-${count - 1}`);
       return { callsAtOnce, schedules: count, seconds, schedulesPerSecond: count / seconds, cpuSeconds };
     } finally {

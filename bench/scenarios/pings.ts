@@ -91,10 +91,7 @@ async function haveJobs({ url }: Daemon, { keys: count, moments, everyMs }: Size
     startAt: new Date(firstAt).toISOString(),
     endAt: new Date(firstAt + moments * everyMs).toISOString(),
   }));
-  await putSchedules(url, [
-    ...items,
-    { id: 'fired', cron: '0 0 29 2 *', target: { type: 'pull', queue: 'q' } },
-  ]);
+  await putSchedules(url, [...items, { id: 'fired', cron: '0 0 29 2 *', target: { type: 'pull', queue: 'q' } }]);
   const keys = new Map<string, string>();
   for (let cursor: string | null = ''; cursor !== null;) {
     const from: string = cursor === '' ? '' : `&cursor=${cursor}`;
@@ -139,10 +136,7 @@ async function callAllTheTime(url: string, signal: AbortSignal): Promise<number[
 }
 
 /** Each moment of each job has one run, which is what was reported of it, and there is no other. */
-async function countWrong(
-  database: BenchDatabase,
-  { keys, firstAt, everyMs, moments }: Jobs,
-): Promise<number> {
+async function countWrong(database: BenchDatabase, { keys, firstAt, everyMs, moments }: Jobs): Promise<number> {
   const rows = await database.query(`SELECT schedule_id AS id, extract(epoch FROM scheduled_for) * 1000 AS at,
     concat_ws(' ', trigger, status, execution_id) AS is FROM all_runs WHERE observed`);
   const found = new Map<string, string[]>();
@@ -155,9 +149,7 @@ async function countWrong(
     for (let moment = 0; moment < moments; moment += 1) {
       const key = `job-${job} ${firstAt + moment * everyMs}`;
       const { isFailure, rid } = saidOf(job, moment);
-      const expected = ['schedule', isFailure ? 'failed' : 'succeeded', ...(rid === null ? [] : [rid])].join(
-        ' ',
-      );
+      const expected = ['schedule', isFailure ? 'failed' : 'succeeded', ...(rid === null ? [] : [rid])].join(' ');
       if (found.get(key)?.join() !== expected) wrong += 1;
       found.delete(key);
     }

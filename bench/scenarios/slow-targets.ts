@@ -34,9 +34,7 @@ export const slowTargets: Scenario = {
       const round: Round = {};
       for (const comparison of comparisons) {
         round[comparison.title] = await compare(bench, comparison, rounds.length % 2 === 0);
-        const latencies = comparison.beside.map(
-          ({ title }) => `${ms(p99(round, comparison, title))} ${title}`,
-        );
+        const latencies = comparison.beside.map(({ title }) => `${ms(p99(round, comparison, title))} ${title}`);
         bench.log(`round ${rounds.length + 1}: ${comparison.title}: p99 ${latencies.join(', ')}`);
       }
       rounds.push(round);
@@ -100,9 +98,7 @@ async function compare(
       firesPerSecondOfHost,
       others: { ...others, areSilent: isSilent },
       timeoutSeconds: TIMEOUT_SECONDS,
-      ...(bench.quick
-        ? { settleSeconds: 4, seconds: 4 }
-        : { settleSeconds: TIMEOUT_SECONDS + 5, seconds: 20 }),
+      ...(bench.quick ? { settleSeconds: 4, seconds: 4 } : { settleSeconds: TIMEOUT_SECONDS + 5, seconds: 20 }),
     });
   }
   return periods;
@@ -128,9 +124,7 @@ function resultOf(rounds: readonly Round[], comparisons: readonly Comparison[]):
     rounds: rounds.map((round) => ({ ...round })),
     table: {
       head: ['hosts that answer', 'lateness p50', 'p99', 'longest', 'CPU s per 1,000 of their fires'],
-      rows: comparisons.flatMap((comparison) =>
-        comparison.beside.map(({ title }) => rowOf(rounds, comparison, title)),
-      ),
+      rows: comparisons.flatMap((comparison) => comparison.beside.map(({ title }) => rowOf(rounds, comparison, title))),
     },
     bars: compared.map(({ bar }) => bar),
     notes: compared.map(({ note }) => note),
@@ -162,8 +156,7 @@ function rowOf(rounds: readonly Round[], comparison: Comparison, title: string):
     ms(of(({ latenessMs }) => latenessMs.p99)),
     ms(of(({ latenessMs }) => latenessMs.max)),
     of(
-      ({ cpuSeconds, fires }) =>
-        (((cpuSeconds.daemons ?? NaN) + (cpuSeconds.postgres ?? NaN)) * 1000) / fires,
+      ({ cpuSeconds, fires }) => (((cpuSeconds.daemons ?? NaN) + (cpuSeconds.postgres ?? NaN)) * 1000) / fires,
     ).toFixed(3),
   ];
 }

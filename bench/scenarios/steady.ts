@@ -51,16 +51,7 @@ function tableOf(rounds: readonly Round<EverySecond>[]): Table {
   const figure = (name: string, of: (one: EverySecond) => number | null) => medianFigure(rounds, name, of);
   const ms = (value: number | null) => (value === null ? '?' : `${Math.round(value)} ms`);
   return {
-    head: [
-      '',
-      'lateness p50',
-      'p99',
-      'max',
-      'missed or repeated',
-      'CPU µs a fire: Node',
-      'PostgreSQL',
-      'together',
-    ],
+    head: ['', 'lateness p50', 'p99', 'max', 'missed or repeated', 'CPU µs a fire: Node', 'PostgreSQL', 'together'],
     rows: namesOf(rounds).map((name) => [
       name,
       ...[p50, p99, max].map((of) => ms(figure(name, of))),

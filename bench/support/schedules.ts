@@ -8,11 +8,7 @@ const DELETES_AT_ONCE = 4;
 export type ScheduleItem = { id: string } & Record<string, unknown>;
 
 /** Creates schedules over the API, a thousand a call, so many calls at once. */
-export async function putSchedules(
-  daemonUrl: string,
-  items: readonly ScheduleItem[],
-  callsAtOnce = 1,
-): Promise<void> {
+export async function putSchedules(daemonUrl: string, items: readonly ScheduleItem[], callsAtOnce = 1): Promise<void> {
   let next = 0;
   const putInTurn = async () => {
     while (next < items.length) {

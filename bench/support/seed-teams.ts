@@ -88,10 +88,7 @@ async function seedEndedRuns(database: BenchDatabase, daemonUrl: string, sizes: 
 }
 
 /** In a table of its own, the newest first. */
-async function listRunsToMake(
-  database: BenchDatabase,
-  { runs, schedules, small, days }: TeamSizes,
-): Promise<void> {
+async function listRunsToMake(database: BenchDatabase, { runs, schedules, small, days }: TeamSizes): Promise<void> {
   const stepSeconds = (days * DAY_MS) / runs / 1000;
   // Each thousand has a kind: so both teams have all kinds.
   const thousand = `n / ${SHARE}`;

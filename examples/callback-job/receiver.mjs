@@ -56,10 +56,7 @@ function accept({ runId, attempt, payload }) {
 
 async function run(runId, job, payload) {
   console.log(`${runId}: started`);
-  const heartbeat = setInterval(
-    () => void tell(runId, job, 'heartbeat', { progress: job.progress }),
-    heartbeatMs,
-  );
+  const heartbeat = setInterval(() => void tell(runId, job, 'heartbeat', { progress: job.progress }), heartbeatMs);
   try {
     const progress = (done) => (job.progress = done);
     job.outcome = { status: 'succeeded', result: await work(payload, { signal: job.stop.signal, progress }) };

@@ -76,12 +76,7 @@ export function apiReference(document: unknown): string {
   return `${[HEAD, ...sections, '## Objects', ...objects].join('\n\n')}\n`;
 }
 
-function operationText(
-  path: string,
-  method: string,
-  operation: Operation,
-  schemas: Record<string, Schema>,
-): string {
+function operationText(path: string, method: string, operation: Operation, schemas: Record<string, Schema>): string {
   const parts = [`### ${method.toUpperCase()} ${path}`];
   const prose = [operation.summary, operation.description].filter((text) => text !== undefined);
   if (prose.length > 0) parts.push(prose.map(sentence).join(' '));
@@ -95,9 +90,7 @@ function operationText(
   }
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
   if (body !== undefined) parts.push(bodyText(body, schemas));
-  const answers = Object.entries(operation.responses ?? {}).map(([status, answer]) =>
-    answerText(status, answer),
-  );
+  const answers = Object.entries(operation.responses ?? {}).map(([status, answer]) => answerText(status, answer));
   if (answers.length > 0) parts.push(`Answers: ${answers.join(' · ')}`);
   return parts.join('\n\n');
 }
@@ -134,8 +127,7 @@ function fieldsText(heading: string, { properties = {}, required = [] }: Schema)
 
 /** Its type, its bounds and its default. */
 function valueOf(schema: Schema): string {
-  const byDefault =
-    schema.default === undefined ? '' : `; default \`${cell(JSON.stringify(schema.default))}\``;
+  const byDefault = schema.default === undefined ? '' : `; default \`${cell(JSON.stringify(schema.default))}\``;
   return typeOf(schema) + byDefault;
 }
 

@@ -58,8 +58,7 @@ function linesOf(parts: Part[]): Set<number> {
 const timeOfItsOwn = {
   create: ({ report }: Context) => ({
     NewExpression: ({ callee, arguments: given, loc }: NewExpression) => {
-      if (callee.name === 'Date' && given.length === 0)
-        report({ message: 'Time comes from runtime/clock.ts.', loc });
+      if (callee.name === 'Date' && given.length === 0) report({ message: 'Time comes from runtime/clock.ts.', loc });
     },
   }),
 };

@@ -18,16 +18,11 @@ export function failuresOf(outcomes: readonly Outcome[]): string {
 }
 
 /** The last line of a run. A step that failed without a failed test in it counts as one. */
-export function countsOf(
-  outcomes: readonly Outcome[],
-  interrupted: boolean,
-): { passed: number; failed: number } {
+export function countsOf(outcomes: readonly Outcome[], interrupted: boolean): { passed: number; failed: number } {
   const sum = (of: 'passed' | 'failed') => outcomes.reduce((total, outcome) => total + outcome[of], 0);
   return { passed: sum('passed'), failed: sum('failed') + (interrupted ? 1 : 0) };
 }
 
 export function listOf(steps: readonly Step[]): string {
-  return steps
-    .map(({ name, needs }) => (needs === undefined ? name : `${name.padEnd(20)}  needs ${needs}`))
-    .join('\n');
+  return steps.map(({ name, needs }) => (needs === undefined ? name : `${name.padEnd(20)}  needs ${needs}`)).join('\n');
 }

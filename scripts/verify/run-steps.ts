@@ -46,12 +46,8 @@ export async function runSteps(steps: readonly Step[], options: Options): Promis
   const outcomes: Outcome[] = [];
   for (const step of steps) {
     if (options.signal.aborted) break;
-    const broken = step.after?.find((name) =>
-      outcomes.some((one) => one.name === name && one.result !== 'passed'),
-    );
-    outcomes.push(
-      broken === undefined ? await runStep(step, options) : skipped(step, `${broken} did not pass`),
-    );
+    const broken = step.after?.find((name) => outcomes.some((one) => one.name === name && one.result !== 'passed'));
+    outcomes.push(broken === undefined ? await runStep(step, options) : skipped(step, `${broken} did not pass`));
   }
   return outcomes;
 }

@@ -3,9 +3,7 @@ import { COUNTS, type Step } from './run-steps.ts';
 /** Long tests of what nothing else in CI looks at. */
 const LONG_IN_CI = [
   // Faults while fires go on, each gap of the protocol, and whether the checkers see.
-  ...['short', 'faults/failpoints', 'graph/graph', 'mutants/caught'].map(
-    (name) => `test/chaos/${name}.test.ts`,
-  ),
+  ...['short', 'faults/failpoints', 'graph/graph', 'mutants/caught'].map((name) => `test/chaos/${name}.test.ts`),
   // What a team sees of another one's, at every route; the dashboard in a browser.
   ...['test/api/scopes/walk.test.ts', 'test/web'],
   // Receivers and workers in all languages; the command that works.
@@ -16,9 +14,7 @@ const LONG_IN_CI = [
     (name) => `test/${name}`,
   ),
   ...[
-    ...['background', 'debian-cron', 'hostile-lane', 'shutdown', 'traces', 'verify'].map(
-      (name) => `daemon/${name}`,
-    ),
+    ...['background', 'debian-cron', 'hostile-lane', 'shutdown', 'traces', 'verify'].map((name) => `daemon/${name}`),
     ...['attacks/unread-answers', 'attacks/every-route', 'api/http/pages', 'recovery/hostile-rows'],
     ...['postgres/connection/hosts', 'postgres/dump', 'store/alerts/messages', 'flow/calendar-walks'],
     'flow/effects/effects-in-parts',
@@ -68,12 +64,7 @@ export const ALL_STEPS: readonly Step[] = [
   tallied('upgrade-drill'),
   { ...tallied('clients:check'), needs: 'Go 1.26 and Python 3.11' },
   {
-    ...node(
-      'schemathesis-tools',
-      'scripts/python-tools.ts',
-      'schemathesis',
-      'test/schemathesis/requirements.txt',
-    ),
+    ...node('schemathesis-tools', 'scripts/python-tools.ts', 'schemathesis', 'test/schemathesis/requirements.txt'),
     needs: 'python3 with venv',
   },
   { ...tallied('schemathesis'), needs: 'schemathesis' },
@@ -102,9 +93,7 @@ function tallied(script: string, ...words: string[]): Step {
 
 /** Scripts that hand their words to vitest. */
 function tests(script: string, ...words: string[]): Step {
-  const reporters = ['default', './test/support/runner/summary.ts', 'json'].map(
-    (name) => `--reporter=${name}`,
-  );
+  const reporters = ['default', './test/support/runner/summary.ts', 'json'].map((name) => `--reporter=${name}`);
   return { ...npm(script, ...reporters, `--outputFile.json=${COUNTS}`, ...words), counts: true };
 }
 

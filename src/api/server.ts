@@ -61,9 +61,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
         (api: Api, _apiOptions, apiDone) => {
           guardApi(api, { ...deps, strangers });
           countCallsUnderWay(api, deps.access);
-          limitAnswers(api, deps.answerLimits, ({ raw, caller }) =>
-            deps.access.refuse(raw, caller, 'tooMuchUnread'),
-          );
+          limitAnswers(api, deps.answerLimits, ({ raw, caller }) => deps.access.refuse(raw, caller, 'tooMuchUnread'));
           api.setNotFoundHandler(notFound);
           addApi(api, deps);
           apiDone();
@@ -135,8 +133,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits' | 'browse
     ...SOCKET_LIMITS,
     return503OnClosing: false,
     // No hook runs before these errors.
-    frameworkErrors: (error, request, reply) =>
-      sendProblem(deps.browserRules(request.raw) ?? error, request, reply),
+    frameworkErrors: (error, request, reply) => sendProblem(deps.browserRules(request.raw) ?? error, request, reply),
     clientErrorHandler: refuseConnection,
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 16_384 },
   }).withTypeProvider<ZodTypeProvider>();

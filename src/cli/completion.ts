@@ -38,10 +38,7 @@ export function completionsOf(program: Command): Completions[] {
         .map(({ long, description }) => ({ word: long ?? '', description })),
     ];
     for (const { word } of words) if (!/^[\w-]+$/.test(word)) throw failure(`${word} cannot be completed`);
-    return [
-      { path: path.join(' '), words },
-      ...command.commands.flatMap((one) => visit(one, [...path, one.name()])),
-    ];
+    return [{ path: path.join(' '), words }, ...command.commands.flatMap((one) => visit(one, [...path, one.name()]))];
   };
   return visit(program, []);
 }

@@ -34,10 +34,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const migrate = program
     .command('migrate')
     .description('bring the schema of the database up to this version, as the daemon does at its start')
-    .option(
-      '--grant-to <role>',
-      'give this role of the database the rights that the daemon needs (docs/database.md)',
-    )
+    .option('--grant-to <role>', 'give this role of the database the rights that the daemon needs (docs/database.md)')
     .action(async ({ grantTo }: { grantTo?: string }) => {
       const { migrateDatabase } = await import('./database-commands.ts');
       cli.exitCode = await daemon.onDatabase((given) => migrateDatabase(given, grantTo));
@@ -53,9 +50,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
 function addObserve(program: Command, cli: Cli): void {
   const observe = program
     .command('observe')
-    .description(
-      'on a restored database, with every instance stopped: let them only observe, until a take-over',
-    )
+    .description('on a restored database, with every instance stopped: let them only observe, until a take-over')
     .option('--reason <text>', 'the reason, which is shown with it')
     .action(async ({ reason }: { reason?: string }) => {
       const { observeOnly } = await import('./database-commands.ts');
@@ -79,11 +74,7 @@ function addRotateSecrets(program: Command, cli: Cli): void {
 
 function addDatabase(program: Command, cli: Cli): void {
   const { daemon, version } = cli.surroundings;
-  const database = group(
-    program,
-    'database',
-    'the database of the daemon: dump it, restore it, or use it by its URL',
-  );
+  const database = group(program, 'database', 'the database of the daemon: dump it, restore it, or use it by its URL');
   const dump = database
     .command('dump')
     .description(
@@ -103,10 +94,7 @@ function addDatabase(program: Command, cli: Cli): void {
       const { restore } = await import('./database-commands.ts');
       cli.exitCode = await daemon.onDatabase((given) => restore(given, file));
     });
-  withExamples(
-    restore,
-    'DATABASE_URL=postgres://firelock@127.0.0.1/firelock firelock database restore firelock.dump',
-  );
+  withExamples(restore, 'DATABASE_URL=postgres://firelock@127.0.0.1/firelock firelock database restore firelock.dump');
   addDatabaseUrl(database, cli);
 }
 
@@ -114,9 +102,7 @@ function addDatabase(program: Command, cli: Cli): void {
 function addDatabaseUrl(database: Command, cli: Cli): void {
   const url = database
     .command('url')
-    .description(
-      'print its URL with the password, for psql; the embedded PostgreSQL answers while a daemon runs',
-    )
+    .description('print its URL with the password, for psql; the embedded PostgreSQL answers while a daemon runs')
     .action(async () => {
       cli.exitCode = await cli.surroundings.daemon.onDatabase(({ databaseUrl, print }) => {
         print(databaseUrl);

@@ -58,9 +58,7 @@ export function observeOnly(options: DatabaseOptions, reason: string | null): Pr
   const work = async (database: Database) => {
     await migrateTo(migrationDatabaseUrl, options);
     const since = await database.transaction((tx) => observe(tx, reason));
-    print(
-      `the instances of this database only observe, since ${isoOrNull(since) ?? 'now'}, until firelock take-over`,
-    );
+    print(`the instances of this database only observe, since ${isoOrNull(since) ?? 'now'}, until firelock take-over`);
     return 0;
   };
   return onDatabase(databaseUrl, options, work, (error) =>
@@ -107,9 +105,7 @@ export function restore(options: DatabaseOptions, path: string): Promise<number>
   const work = async () => {
     await migrateTo(url, options);
     print(`rows restored: ${await restoreDatabase(url, { path, signal })}`);
-    print(
-      'what was due since the dump is fired once an instance starts, unless you call: firelock resume --from-now',
-    );
+    print('what was due since the dump is fired once an instance starts, unless you call: firelock resume --from-now');
     return 0;
   };
   return onDatabase(url, options, work, (error) => [
@@ -143,15 +139,7 @@ function migrateTo(url: string, { signal, print }: DatabaseOptions): Promise<num
   return migrate(url, { signal, onWait: (wait) => print(waitLine(wait)) });
 }
 
-function waitLine({
-  migration,
-  statement,
-  error,
-  statementTimeout,
-  tries,
-  retryInMs,
-  oldest,
-}: MigrationWait): string {
+function waitLine({ migration, statement, error, statementTimeout, tries, retryInMs, oldest }: MigrationWait): string {
   const inTheWay =
     statementTimeout !== null
       ? `; its role or database has statement_timeout = ${statementTimeout}: ALTER ROLE … SET statement_timeout = 0`
@@ -176,9 +164,7 @@ function setBackLines({ now, setBack, made, fenced, unplannable, runs }: Cursors
     ...(fenced === 0
       ? []
       : [`schedules planned or edited in the meantime, and not set back: ${fenced}; run the command again`]),
-    ...unplannable.map(
-      ({ scheduleId, error }) => `schedule ${scheduleId} was not set back: ${reasonOf(error)}`,
-    ),
+    ...unplannable.map(({ scheduleId, error }) => `schedule ${scheduleId} was not set back: ${reasonOf(error)}`),
   ];
 }
 
@@ -188,9 +174,7 @@ function resumedLines({ now, moved, skipped, fenced, unplannable, runs, resting 
     `schedules moved to their next fire: ${moved}`,
     `fires skipped: ${skipped}, recorded as one run per schedule (status skipped, reason missed)`,
     `schedules not touched: ${resting.paused} paused, ${resting.ended} ended, ${resting.inError} in error`,
-    ...(fenced === 0
-      ? []
-      : [`schedules edited in the meantime, and not moved: ${fenced}; run the command again`]),
+    ...(fenced === 0 ? [] : [`schedules edited in the meantime, and not moved: ${fenced}; run the command again`]),
     ...unplannable.map(({ scheduleId, error }) => `schedule ${scheduleId} was not moved: ${reasonOf(error)}`),
     `pending at-most-once runs that may have been sent, now marked unknown: ${runs.ended}`,
     `pending runs whose target will first be asked whether it has them: ${runs.asked}`,
@@ -208,11 +192,7 @@ function livingLines({ instances }: InstancesLive, why: string): string[] {
   ];
 }
 
-function rotationLines(
-  { rotated, byKey, unreadable }: Rotation,
-  first: string,
-  others: readonly string[],
-): string[] {
+function rotationLines({ rotated, byKey, unreadable }: Rotation, first: string, others: readonly string[]): string[] {
   const foreign = [...byKey.keys()].filter((id) => id !== first && !others.includes(id));
   return [
     `values re-encrypted with key ${first}: ${rotated}`,

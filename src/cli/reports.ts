@@ -153,11 +153,7 @@ function auditColumns(view: View): Column<AuditAnswer>[] {
 }
 
 function subjectText(value: unknown): string {
-  return typeof value === 'string'
-    ? value
-    : value === null || value === undefined
-      ? ''
-      : JSON.stringify(value);
+  return typeof value === 'string' ? value : value === null || value === undefined ? '' : JSON.stringify(value);
 }
 
 interface StatsOptions extends Period {
@@ -215,9 +211,7 @@ export function addMe(program: Command, cli: Cli): void {
 export function addVerify(program: Command, cli: Cli): void {
   const command = program
     .command('verify')
-    .description(
-      'check the live database for broken promises; exit code 1: a check failed, or could not be completed',
-    )
+    .description('check the live database for broken promises; exit code 1: a check failed, or could not be completed')
     .action(async () => {
       const asked = cli.server().call('GET', 'verify');
       await cli.show(asked, ({ checks }: VerifyAnswer, view) => [

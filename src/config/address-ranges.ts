@@ -191,9 +191,7 @@ export function withOwnHosts(host: string, { names, ranges }: AllowedHosts): All
 export function parseAllowedHosts(text: string): [hosts: AllowedHosts, faults: EntryFault[]] {
   const entries = text.split(',').map((entry) => entry.trim());
   const names = entries.filter((entry) => NAME.test(entry));
-  const others = entries
-    .filter((entry) => !NAME.test(entry))
-    .map((entry) => entry.replace(/^\[(.*)\]$/, '$1'));
+  const others = entries.filter((entry) => !NAME.test(entry)).map((entry) => entry.replace(/^\[(.*)\]$/, '$1'));
   const [ranges, faults] = others.length === 0 ? [[], []] : parseAddressRanges(others.join());
   return [
     { names: names.map((name) => name.toLowerCase().replace(/\.$/, '')), ranges },

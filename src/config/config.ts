@@ -32,7 +32,7 @@ function sourcesOf(values: Partial<Values>): TokenSources {
   return { list: values.FIRELOCK_API_TOKENS, file: values.FIRELOCK_API_TOKENS_FILE };
 }
 
-// eslint-disable-next-line max-lines-per-function -- a line for each variable
+// oxlint-disable-next-line max-lines-per-function -- a line for each variable
 function named(values: Values, apiTokens: readonly ApiToken[]) {
   return {
     databaseUrl: values.DATABASE_URL,
@@ -125,9 +125,7 @@ function mailFaults(values: Partial<Values>): string[] {
   const { FIRELOCK_SMTP_URL: server, FIRELOCK_MAIL_FROM: from } = values;
   if ((server === undefined) === (from === undefined)) return [];
   const [set, missing] =
-    from === undefined
-      ? ['FIRELOCK_SMTP_URL', 'FIRELOCK_MAIL_FROM']
-      : ['FIRELOCK_MAIL_FROM', 'FIRELOCK_SMTP_URL'];
+    from === undefined ? ['FIRELOCK_SMTP_URL', 'FIRELOCK_MAIL_FROM'] : ['FIRELOCK_MAIL_FROM', 'FIRELOCK_SMTP_URL'];
   return [`${missing} is missing, and ${set} is set; expected: both, or neither`];
 }
 

@@ -22,10 +22,7 @@ const OWN_LIMITS = 'firelock has time limits of its own';
 
 /** Hosts of PostgreSQL write these into the strings that they offer to copy; firelock does as well without. */
 const IGNORED: readonly [names: RegExp, why: string][] = [
-  [
-    /^channel_binding$/,
-    'firelock logs in without it: sslmode=verify-full proves that the server is the right one',
-  ],
+  [/^channel_binding$/, 'firelock logs in without it: sslmode=verify-full proves that the server is the right one'],
   [/^gssencmode$/, 'firelock does not use GSSAPI'],
   [/^keepalives(_idle|_interval|_count)?$/, 'firelock notices by itself that a connection is dead'],
   [/^(tcp_user_timeout|connect_timeout|pool_timeout)$/, OWN_LIMITS],

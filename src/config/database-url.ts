@@ -82,8 +82,7 @@ function decoded(encoded: Record<keyof Parts, string>): { parts: Parts; faults: 
     if (encoded[part] === '') continue;
     const read = percentDecoded(encoded[part]);
     if (read !== null) parts[part] = read;
-    else
-      faults.push({ parameter: part, message: 'has a % that begins no encoded character: write it as %25' });
+    else faults.push({ parameter: part, message: 'has a % that begins no encoded character: write it as %25' });
   }
   return { parts, faults };
 }
@@ -127,10 +126,7 @@ export interface DatabaseTls {
  * Takes the parameters about TLS out of a URL, with their meaning in libpq. But it reads only files that are named, and
  * without `sslmode` it does not ask for TLS. With `sslrootcert`, `require` checks the certificate, as in libpq.
  */
-function takeTls(
-  parameters: URLSearchParams,
-  env: NodeJS.ProcessEnv,
-): { tls: DatabaseTls; faults: ParameterFault[] } {
+function takeTls(parameters: URLSearchParams, env: NodeJS.ProcessEnv): { tls: DatabaseTls; faults: ParameterFault[] } {
   const take = (name: string): string | undefined => {
     const value = parameters.get(name) ?? env[`PG${name.toUpperCase()}`];
     parameters.delete(name);
@@ -143,8 +139,7 @@ function takeTls(
     faults.push({ parameter: 'ssl', message: 'asks for TLS, and sslmode=disable for none' });
   const asked = given ?? (root === 'system' ? 'verify-full' : 'disable');
   const mode = MODES.find((known) => known === asked);
-  if (mode === undefined)
-    faults.push({ parameter: 'sslmode', message: `must be one of ${MODES.join(', ')}` });
+  if (mode === undefined) faults.push({ parameter: 'sslmode', message: `must be one of ${MODES.join(', ')}` });
   faults.push(...rootFaults(mode, root));
   if ((certificate === undefined) !== (key === undefined))
     faults.push({
@@ -177,11 +172,8 @@ const SHORT: Readonly<Record<string, Mode>> = {
 function rootFaults(mode: Mode | undefined, root: string | undefined): ParameterFault[] {
   const fault = (message: string) => [{ parameter: 'sslrootcert', message }];
   if (mode === 'verify-ca' && root === undefined)
-    return fault(
-      'must name a file of certificates: sslmode=verify-ca trusts any server that has one of these',
-    );
-  if (root === 'system' && mode !== 'verify-full')
-    return fault('goes, as system, with sslmode=verify-full only');
+    return fault('must name a file of certificates: sslmode=verify-ca trusts any server that has one of these');
+  if (root === 'system' && mode !== 'verify-full') return fault('goes, as system, with sslmode=verify-full only');
   if (root !== undefined && (mode === 'disable' || mode === 'prefer'))
     return fault('does nothing without sslmode=verify-full, verify-ca or require');
   return [];

@@ -38,12 +38,7 @@ export const OTEL_VARIABLES = {
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: plainText('http/json, the only one that firelock speaks'),
   OTEL_EXPORTER_OTLP_HEADERS: pairs('headers of each call of the collector'),
   OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs('the same; they go before the above'),
-  OTEL_EXPORTER_OTLP_TIMEOUT: boundedNumber(
-    1,
-    60_000,
-    'milliseconds that a call of the collector may take',
-    10_000,
-  ),
+  OTEL_EXPORTER_OTLP_TIMEOUT: boundedNumber(1, 60_000, 'milliseconds that a call of the collector may take', 10_000),
   OTEL_SERVICE_NAME: plainText('the name of the service in traces (default firelock)'),
   OTEL_RESOURCE_ATTRIBUTES: pairs('attributes of the service in traces'),
   OTEL_TRACES_EXPORTER: plainText('otlp or none (default otlp, if there is an endpoint)'),

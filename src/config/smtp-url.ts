@@ -23,15 +23,12 @@ const SMTPS_PORT = 465;
  */
 export function parseSmtpUrl(text: string): { server: SmtpServer } | { fault: string } {
   const url = URL.parse(text);
-  const isOne =
-    url !== null && (url.protocol === 'smtp:' || url.protocol === 'smtps:') && url.hostname !== '';
+  const isOne = url !== null && (url.protocol === 'smtp:' || url.protocol === 'smtps:') && url.hostname !== '';
   if (!isOne || !['', '/'].includes(url.pathname) || url.hash !== '') return { fault: 'is no such URL' };
   const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.includes(name));
   if (unknown.length > 0) return { fault: `has an unknown parameter; known: ${PARAMETERS.join(', ')}` };
   const values = PARAMETERS.map((name) => url.searchParams.getAll(name));
-  if (
-    values.some((given) => given.length > 1 || given.some((value) => value !== 'true' && value !== 'false'))
-  )
+  if (values.some((given) => given.length > 1 || given.some((value) => value !== 'true' && value !== 'false')))
     return { fault: `has a parameter that is not true or false, once; known: ${PARAMETERS.join(', ')}` };
   const [user, pass] = [percentDecoded(url.username), percentDecoded(url.password)];
   if (user === null || pass === null || (user === '') !== (pass === ''))

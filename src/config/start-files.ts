@@ -15,10 +15,7 @@ export function readApiTokens({ list, file }: TokenSources): { tokens: ApiToken[
   const listed = list === undefined ? [] : splitTokenList(list, 'FIRELOCK_API_TOKENS');
   const filed = file === undefined ? '' : contentOf(file);
   if (filed === null) return { faults: [`FIRELOCK_API_TOKENS_FILE: the file ${file} cannot be read`] };
-  const { tokens, faults } = parseTokenLines([
-    ...listed,
-    ...splitTokenFile(filed, 'FIRELOCK_API_TOKENS_FILE'),
-  ]);
+  const { tokens, faults } = parseTokenLines([...listed, ...splitTokenFile(filed, 'FIRELOCK_API_TOKENS_FILE')]);
   if (tokens.length + faults.length === 0) {
     // Without any token, the API could not be called; more likely the file is only half written.
     const set = SOURCES.filter((_name, index) => [list, file][index] !== undefined);

@@ -16,12 +16,7 @@ export function flag(hint: string): Variable<boolean> {
   return { hint, schema: schema.transform((value) => value === '1') };
 }
 
-export function boundedNumber(
-  smallest: number,
-  largest: number,
-  unit: string,
-  standard: number,
-): Variable<number> {
+export function boundedNumber(smallest: number, largest: number, unit: string, standard: number): Variable<number> {
   return {
     hint: `${unit}: a whole number from ${smallest} to ${largest} (default ${standard})`,
     schema: z
@@ -34,10 +29,7 @@ export function boundedNumber(
 }
 
 /** `read`: the value of a text, or what is wrong with it; null: it is none. */
-export function parsed<T>(
-  hint: string,
-  read: (text: string) => T | { fault: string } | null,
-): Variable<T | undefined> {
+export function parsed<T>(hint: string, read: (text: string) => T | { fault: string } | null): Variable<T | undefined> {
   const schema = z.string().transform((given, context) => {
     const value = read(given);
     const [path, message] = isFault(value) ? [['it'], value.fault] : [[], 'no such text'];

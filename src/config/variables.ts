@@ -12,15 +12,7 @@ import {
 import { readDatabaseUrl, tlsFiles } from './database-url.ts';
 import { parseEgressProxy, BYPASS_HINT, NO_BYPASS, parseEgressBypass } from './egress-proxy.ts';
 import { isDirectory, unreadable } from './start-files.ts';
-import {
-  type EntryFault,
-  type Variable,
-  boundedNumber,
-  flag,
-  list,
-  parsed,
-  plainText,
-} from './variable-kinds.ts';
+import { type EntryFault, type Variable, boundedNumber, flag, list, parsed, plainText } from './variable-kinds.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 import { parseMailDomains } from '../core/alerts/texts/mail.ts';
 import { isMailFrom, parseSmtpUrl } from './smtp-url.ts';
@@ -35,8 +27,7 @@ const databaseUrl: Variable<string | undefined> = {
       const read = readDatabaseUrl(given);
       const faults = 'faults' in read ? read.faults : unreadable(tlsFiles(read.tls));
       if ('faults' in read && faults.length === 0) context.addIssue({ code: 'custom', message: '' });
-      for (const { parameter, message } of faults)
-        context.addIssue({ code: 'custom', message, path: [parameter] });
+      for (const { parameter, message } of faults) context.addIssue({ code: 'custom', message, path: [parameter] });
     })
     .optional(),
 };
@@ -117,10 +108,10 @@ export const VARIABLES = {
   FIRELOCK_RETENTION_DAYS: boundedNumber(1, 36_500, 'days', 30),
   FIRELOCK_RUN_LOG_KIB: boundedNumber(0, 16_384, 'KiB of the log of each attempt', 1024),
   FIRELOCK_SHUTDOWN_SECONDS: boundedNumber(0, 3600, 'seconds', 30),
-  FIRELOCK_TARGET_DENY_CIDRS: ranges(
-    `${RANGES}; "default" and "strict" stand for lists of them (default default)`,
-    { presets: DENIED_PRESETS, standard: 'default' },
-  ),
+  FIRELOCK_TARGET_DENY_CIDRS: ranges(`${RANGES}; "default" and "strict" stand for lists of them (default default)`, {
+    presets: DENIED_PRESETS,
+    standard: 'default',
+  }),
   FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}),
   FIRELOCK_EGRESS_PROXY: parsed(
     'http://[user:password@]host:port of a proxy through which targets are called (default none)',
@@ -173,9 +164,7 @@ export const VARIABLES = {
   FIRELOCK_ALLOW_ANONYMOUS: flag(
     '1: answer anybody on an address that is not loopback, or below a base path, as long as there are no tokens',
   ),
-  FIRELOCK_OBSERVE: flag(
-    '1: plan nothing, send nothing and write nothing, and answer reads (docs/restoring.md)',
-  ),
+  FIRELOCK_OBSERVE: flag('1: plan nothing, send nothing and write nothing, and answer reads (docs/restoring.md)'),
   FIRELOCK_SMTP_URL: parsed(
     'smtp://[user:password@]host[:port], or smtps:// for TLS from the first byte on, of a server that takes mail of notifiers, ' +
       'with ?requireTLS= and ?tls.rejectUnauthorized= true or false (default none)',
@@ -198,8 +187,7 @@ export const VARIABLES = {
       '(default none: they have no links)',
     (text) => {
       const url = text.length > 2_000 ? null : URL.parse(text);
-      const isPlain =
-        url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === '';
+      const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === '';
       return isPlain ? url.href.replace(/\/$/, '') : null;
     },
   ),

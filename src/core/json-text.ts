@@ -1,10 +1,7 @@
 declare global {
   interface JSON {
     /** Source text access, in every Node this runs on and not yet in TypeScript's library. */
-    parse(
-      text: string,
-      reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
-    ): unknown;
+    parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
     rawJSON(text: string): object;
     isRawJSON(value: unknown): boolean;
   }
@@ -16,9 +13,7 @@ declare global {
  */
 export function parseKeepingDigits(text: string): unknown {
   return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source
-      ? JSON.rawJSON(source)
-      : value,
+    typeof value === 'number' && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value,
   );
 }
 
@@ -27,15 +22,12 @@ export function equalTrees(one: unknown, other: unknown): boolean {
   const [digits, others] = [numberText(one), numberText(other)];
   if (digits !== null || others !== null)
     return digits !== null && others !== null && decimalOf(digits) === decimalOf(others);
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
-    return one === other;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return one === other;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
   const names = Object.keys(one);
   return (
     names.length === Object.keys(other).length &&
-    names.every(
-      (name) => Object.hasOwn(other, name) && equalTrees(memberOf(one, name), memberOf(other, name)),
-    )
+    names.every((name) => Object.hasOwn(other, name) && equalTrees(memberOf(one, name), memberOf(other, name)))
   );
 }
 

@@ -80,9 +80,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     rereadTokens: () => common.rereadTokens(),
     stop: async () => {
       state.stopping = true;
-      const drained = Promise.all([services.stop('claiming'), services.stop('work')]).then(() =>
-        dispatchers.drained(),
-      );
+      const drained = Promise.all([services.stop('claiming'), services.stop('work')]).then(() => dispatchers.drained());
       if (!(await within(drained, config.shutdownSeconds * 1000))) {
         ending.cutOff = abortHandoffs(dispatchers, logger);
         await within(drained, ABORTED_LIMIT_MS);
@@ -97,8 +95,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
 function abortHandoffs(dispatchers: Workers['dispatchers'], logger: Common['logger']): number {
   const inFlight = dispatchers.inFlight();
   const left = { inFlight, unsettled: dispatchers.claimed() - inFlight };
-  if (dispatchers.claimed() > 0)
-    logger.warn(left, 'the shutdown time is over; handoffs still under way are aborted');
+  if (dispatchers.claimed() > 0) logger.warn(left, 'the shutdown time is over; handoffs still under way are aborted');
   dispatchers.abort();
   return inFlight;
 }
@@ -211,9 +208,7 @@ function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Ser
     loops,
     maxTurns: WATCHDOG_LIMIT_SECONDS,
     onStuck: (loop) =>
-      onStuck(
-        `the ${loop} loop is stuck: a pass has not ended; the process ends and should be started again`,
-      ),
+      onStuck(`the ${loop} loop is stuck: a pass has not ended; the process ends and should be started again`),
     onThreadLost: (error) =>
       logger.error({ err: error }, 'the watchdog thread has ended: a blocked event loop will not be noticed'),
   });

@@ -46,10 +46,7 @@ export function createMigrations(common: Common, workers: Workers, startWorkers:
 }
 
 /** False: the daemon stops. */
-async function migrateNow(
-  { config, databaseUrl, pools, events }: Common,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function migrateNow({ config, databaseUrl, pools, events }: Common, signal: AbortSignal): Promise<boolean> {
   const url = config.migrationDatabaseUrl ?? databaseUrl;
   const count = await migrate(url, {
     onWait: (wait) => events.emit({ type: 'migrationWaits', wait }),
@@ -68,9 +65,7 @@ async function migrateNow(
 async function lookReadingOnly({ pools, state, installation }: Common): Promise<void> {
   const { found, isReadOnly } = await pools.background.run(async (db) => {
     if (!(await isMigrated(db)))
-      throw new Error(
-        'the schema is older than this version, and an instance with FIRELOCK_OBSERVE migrates nothing',
-      );
+      throw new Error('the schema is older than this version, and an instance with FIRELOCK_OBSERVE migrates nothing');
     return { found: await readInstallation(db), isReadOnly: await mayOnlyRead(db) };
   });
   installation.learn(found, isReadOnly);

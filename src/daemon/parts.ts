@@ -157,7 +157,7 @@ function createDaemonAccess(config: Config, deps: Pick<Parts, 'clock' | 'events'
 /** Everything that claims, works and settles. */
 export type Workers = ReturnType<typeof createWorkers>;
 
-// eslint-disable-next-line max-lines-per-function -- puts the parts together
+// oxlint-disable-next-line max-lines-per-function -- puts the parts together
 export function createWorkers(common: Common) {
   const { config, pools } = common;
   const pullQueues = createPullQueues({ ...common, database: pools.api });

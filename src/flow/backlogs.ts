@@ -78,8 +78,7 @@ async function sliceNext(state: State): Promise<boolean> {
       if (!first) return null;
       const size = sizeOf(state, first, attempted);
       const { backlogs } = attempted;
-      const done =
-        first.kind === 'marked' ? await markSlice(tx, backlogs, size) : await endSlice(tx, first, size);
+      const done = first.kind === 'marked' ? await markSlice(tx, backlogs, size) : await endSlice(tx, first, size);
       if (done.isDone) await deleteBacklogs(tx, backlogs);
       else await continueBacklogs(tx, backlogs, { ...done, restMs: done.isBlocked ? REST_MS : 0 });
       return done;

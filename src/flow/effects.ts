@@ -189,8 +189,7 @@ function afterCommit(state: State, applied: AppliedEffects): void {
       count: applied.failed.length,
       runIds: applied.failed.slice(0, MAX_NAMED),
     });
-  for (const runId of applied.reopened)
-    events.emit({ type: 'runRetried', runId, scheduleId: null, was: 'failed' });
+  for (const runId of applied.reopened) events.emit({ type: 'runRetried', runId, scheduleId: null, was: 'failed' });
   emitAlerts(events, applied.alerts);
   emitUnmet(events, applied.done);
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);

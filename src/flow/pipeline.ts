@@ -39,14 +39,7 @@ import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createReadAhead } from './handoff/read-ahead.ts';
 import { createCalendarReader } from './plan-inputs.ts';
 import { Planner } from './plan.ts';
-import {
-  type FiredRound,
-  type FireLockDeps,
-  createTick,
-  FIRE_LOCK_BATCH,
-  PlanTurns,
-  takeFireLocks,
-} from './tick.ts';
+import { type FiredRound, type FireLockDeps, createTick, FIRE_LOCK_BATCH, PlanTurns, takeFireLocks } from './tick.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle.ts';
 
@@ -118,7 +111,7 @@ interface ExecuteRunDeps extends HandoffDeps {
   settler: Settler;
 }
 
-// eslint-disable-next-line max-lines-per-function -- puts the parts together
+// oxlint-disable-next-line max-lines-per-function -- puts the parts together
 export function createPipeline(given: PipelineDeps) {
   const { database, lease } = given;
   const wake: Wake = {

@@ -39,9 +39,7 @@ export interface ScheduleCalendars {
 }
 
 /** By uid; without those that name no calendar, which cost nothing. */
-export type CalendarReader = (
-  schedules: readonly LockedSchedule[],
-) => Promise<ReadonlyMap<string, ScheduleCalendars>>;
+export type CalendarReader = (schedules: readonly LockedSchedule[]) => Promise<ReadonlyMap<string, ScheduleCalendars>>;
 
 /** One or two statements for all schedules that name calendars, and none where no schedule does. */
 export function createCalendarReader(database: Database): CalendarReader {
@@ -57,9 +55,7 @@ export function createCalendarReader(database: Database): CalendarReader {
         db,
         behind.map(({ schedule }) => schedule.uid),
       );
-      return new Map(
-        naming.map((one) => [one.schedule.uid, calendarsOf(one, known, updatedAt.get(one.schedule.uid))]),
-      );
+      return new Map(naming.map((one) => [one.schedule.uid, calendarsOf(one, known, updatedAt.get(one.schedule.uid))]));
     });
   };
 }
@@ -96,11 +92,7 @@ function namingOf(schedule: LockedSchedule): Naming | null {
   }
 }
 
-function calendarsOf(
-  { ids }: Naming,
-  known: KnownCalendars,
-  updatedAt: Instant | undefined,
-): ScheduleCalendars {
+function calendarsOf({ ids }: Naming, known: KnownCalendars, updatedAt: Instant | undefined): ScheduleCalendars {
   const editedAt = unappliedSince(known, ids);
   return {
     histories: known.histories,

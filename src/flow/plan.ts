@@ -108,8 +108,7 @@ export class Planner {
   /** The newest lock of a walk that goes on: it guards the commit. */
   #renewed(schedule: LockedSchedule): boolean {
     const going = this.#walks.get(schedule.uid);
-    if (going?.schedule.version !== schedule.version || going.schedule.edition !== schedule.edition)
-      return false;
+    if (going?.schedule.version !== schedule.version || going.schedule.edition !== schedule.edition) return false;
     if (going.schedule.nextOccurrenceAt !== schedule.nextOccurrenceAt) return false;
     this.#walks.set(schedule.uid, { ...going, schedule, isUnlocked: false });
     return true;
@@ -144,8 +143,7 @@ function walkOf(
   period: Pick<PlanningPeriod, 'now' | 'horizon'>,
   calendars: ScheduleCalendars | undefined,
 ): Walk {
-  if (!Number.isFinite(schedule.nextOccurrenceAt))
-    throw new Error('its next occurrence is no moment to plan from');
+  if (!Number.isFinite(schedule.nextOccurrenceAt)) throw new Error('its next occurrence is no moment to plan from');
   const timing = timingOf(schedule.timing);
   for (const [id, edition] of calendars?.editions ?? [])
     if (edition === null) throw new Error(`it names a calendar that does not exist: ${id}`);

@@ -111,10 +111,7 @@ function batchesOf(planned: readonly PlannedSchedule[]): PlannedSchedule[][] {
 }
 
 /** Where another transaction has a schedule's row, the batch is recorded under locks instead. */
-async function recordInOneStatement(
-  deps: RecordIntentDeps,
-  planned: readonly PlannedSchedule[],
-): Promise<void> {
+async function recordInOneStatement(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
   const { database, scopeShares } = deps;
   // All of the batch is recorded under this id. If the instance gets a new id meanwhile, the statement's guard writes nothing.
   const { instanceId } = deps.lease;
@@ -176,11 +173,7 @@ interface Batch {
   withRoom: readonly Fire[];
 }
 
-async function writeUnderLocks(
-  tx: Transaction,
-  scopeShares: ScopeShares,
-  { instanceId, planned, withRoom }: Batch,
-) {
+async function writeUnderLocks(tx: Transaction, scopeShares: ScopeShares, { instanceId, planned, withRoom }: Batch) {
   const current = await withCurrentCalendars(tx, planned);
   const locked = new Set((await lockFreeSchedules(tx, current.map(uidOf))).free);
   const free = current.filter((one) => locked.has(uidOf(one)));

@@ -93,9 +93,7 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
 
 /** Wakes loops for the runs that were inserted, and that this instance does not send itself. */
 export function wakeForRecorded(wake: Wake, inserted: readonly Fire[], { waits, effects }: Recorded): void {
-  const open = inserted.filter(
-    (fire) => !fire.intent.claimed && fire.intent.skipped === null && !isObservedFire(fire),
-  );
+  const open = inserted.filter((fire) => !fire.intent.claimed && fire.intent.skipped === null && !isObservedFire(fire));
   const started = open.filter(({ intent }) => !waits(intent.id));
   const pending = started.filter(({ schedule }) => schedule.limitId === null);
   const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);
@@ -114,8 +112,7 @@ export interface RoomDeps {
 /** Runs are recorded with the claims that this instance has slots for, and only those claims are sent. */
 export function firesWithRoom({ dispatcher }: RoomDeps, planned: readonly PlannedSchedule[]): Fire[] {
   const fires = firesOf(planned);
-  for (const fire of fires)
-    fire.intent.claimed = mayBeClaimed(fire) && dispatcher.reserve(fire.schedule.lane);
+  for (const fire of fires) fire.intent.claimed = mayBeClaimed(fire) && dispatcher.reserve(fire.schedule.lane);
   return fires;
 }
 

@@ -125,11 +125,7 @@ async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promis
   }
 }
 
-async function settleLocking(
-  state: State,
-  batch: readonly EndedAttempt[],
-  wakeLoop: () => void,
-): Promise<void> {
+async function settleLocking(state: State, batch: readonly EndedAttempt[], wakeLoop: () => void): Promise<void> {
   state.queue.putBack(batch);
   const passedOver: string[] = [];
   try {
@@ -160,9 +156,7 @@ async function settleInTransaction(
   batch: readonly EndedAttempt[],
   meeting: MeetingLocks,
 ): Promise<ReadonlySet<string>> {
-  const settled = await state.database.transaction((tx) =>
-    settleLockedRuns(tx, batch.map(outcomeOf), meeting),
-  );
+  const settled = await state.database.transaction((tx) => settleLockedRuns(tx, batch.map(outcomeOf), meeting));
   wakeFor(state.wake, { ...settled, toAdmit: batch.some(isLimited) });
   for (const ended of batch) emitOutcome(state, ended, settled);
   return settled.passedOver;

@@ -27,7 +27,7 @@ const LATE_RUNS_MS = 2 * 86_400_000;
 /** How often definitions that were in use are checked again. */
 const ROUND_MS = 6 * 3_600_000;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createDefinitionWalk(database: Database, clock: Clock, batch: number): DefinitionWalk {
   let after: DefinitionPosition | null = null;
   let limit = batch;
@@ -41,8 +41,7 @@ export function createDefinitionWalk(database: Database, clock: Clock, batch: nu
     const edited = editedIn(page);
     let replaced = 0;
     try {
-      if (uids.length > 0)
-        dropped += await database.run((db) => dropUnusedDefinitionsBefore(db, before, uids));
+      if (uids.length > 0) dropped += await database.run((db) => dropUnusedDefinitionsBefore(db, before, uids));
       if (edited.length > 0)
         replaced = await database.transaction((tx) =>
           dropReplacedDefinitionsBefore(tx, before - LATE_RUNS_MS, edited, limit),

@@ -90,8 +90,7 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   const before = await keptSince(state);
   const failures: unknown[] = [];
   const partitions: Partition[] = [];
-  for (const parent of BY_DAY)
-    partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
+  for (const parent of BY_DAY) partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
   const old = partitions.filter((one) => one.day + DAY_MS + laterMs(one) <= before);
   const inUse: Partition[] = [];
   const dropping: Dropping = {
@@ -172,11 +171,7 @@ async function* dropEach(
 }
 
 /** False: another transaction uses it, or another instance has dropped it. */
-async function drop(
-  { database }: State,
-  partition: Partition,
-  onInUse: (error: unknown) => void,
-): Promise<boolean> {
+async function drop({ database }: State, partition: Partition, onInUse: (error: unknown) => void): Promise<boolean> {
   try {
     await database.run((db) => dropPartition(db, partition));
     return true;

@@ -7,13 +7,7 @@ import { choosePort, ensureCluster, refuseOtherMajor, SUPERUSER } from './cluste
 import { errorCode, isDiskFull, unlessMissing, writeNew } from './files.ts';
 import { type Home, homeLink, makeDirectory, openHome, ownKey } from './home.ts';
 import { formatIdentity, isAlive, ownIdentity, parseIdentity, withLock } from './lock.ts';
-import {
-  type RunningServer,
-  type ServerDeps,
-  settledServer,
-  startServer,
-  stopServer,
-} from './postgres-server.ts';
+import { type RunningServer, type ServerDeps, settledServer, startServer, stopServer } from './postgres-server.ts';
 import { superviseServer } from './supervision.ts';
 
 /** This process's use of the local PostgreSQL. */
@@ -105,8 +99,7 @@ async function leaveServer(deps: ServerDeps, leaving: Leaving): Promise<void> {
       await stopUnlessUsed(deps, leaving);
     });
   } catch (error) {
-    if (errorCode(error) !== 'ENOENT' || (await unlessMissing(stat(home.directory))) !== undefined)
-      throw error;
+    if (errorCode(error) !== 'ENOENT' || (await unlessMissing(stat(home.directory))) !== undefined) throw error;
     const { last, onEvent } = leaving;
     // The directory was removed while the server ran: there is nothing to save, and no lock file names it.
     if (await isAlive(last.identity)) process.kill(last.identity.pid, 'SIGQUIT');
@@ -126,12 +119,7 @@ async function stopUnlessUsed(deps: ServerDeps, { note, onEvent }: Leaving): Pro
 
 function describe(
   link: string,
-  {
-    home,
-    account,
-    version,
-    port,
-  }: { home: Home; account: Account | undefined; version: string; port: number },
+  { home, account, version, port }: { home: Home; account: Account | undefined; version: string; port: number },
 ): string {
   const path = relative(process.cwd(), link);
   const shown = path.startsWith('..') || isAbsolute(path) ? link : path;

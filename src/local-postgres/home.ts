@@ -75,9 +75,7 @@ async function refuseIfUnusable(home: Home, link: string, account: Account | und
   if (account !== undefined) {
     const closed = await firstUnreachable(account, home.data);
     if (closed === undefined) return;
-    throw new Error(
-      `PostgreSQL would run as ${account.name}, who cannot enter ${closed}: open it, ${instead}`,
-    );
+    throw new Error(`PostgreSQL would run as ${account.name}, who cannot enter ${closed}: open it, ${instead}`);
   }
   const owner = (await unlessMissing(stat(home.cluster))) ?? (await stat(home.directory));
   if (process.getuid !== undefined && owner.uid !== process.getuid()) {

@@ -100,9 +100,7 @@ export async function settledServer(deps: ServerDeps): Promise<RunningServer | u
     const server = await findServer(deps);
     if (server === undefined || server.ready) return server;
     if (deps.clock.monotonic() >= deadline) {
-      throw new Error(
-        `PostgreSQL (pid ${server.identity.pid}) is neither ready nor gone: see ${deps.home.logFile}`,
-      );
+      throw new Error(`PostgreSQL (pid ${server.identity.pid}) is neither ready nor gone: see ${deps.home.logFile}`);
     }
     await sleep(POLL_MS);
   }
@@ -187,8 +185,7 @@ async function isServerOf(pid: number, data: string): Promise<boolean> {
 }
 
 async function commandLine(pid: number): Promise<string> {
-  if (process.platform === 'linux')
-    return (await readIfPossible(`/proc/${pid}/cmdline`)).replaceAll('\0', ' ');
+  if (process.platform === 'linux') return (await readIfPossible(`/proc/${pid}/cmdline`)).replaceAll('\0', ' ');
   try {
     return (await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
   } catch {

@@ -33,11 +33,7 @@ export function superviseServer(deps: SupervisionDeps, server: RunningServer): S
   };
 }
 
-async function supervise(
-  deps: SupervisionDeps,
-  first: RunningServer,
-  signal: AbortSignal,
-): Promise<RunningServer> {
+async function supervise(deps: SupervisionDeps, first: RunningServer, signal: AbortSignal): Promise<RunningServer> {
   let server = first;
   let reported: string | undefined;
   while (await waitUnlessStopped(signal)) {
@@ -61,9 +57,7 @@ async function check(deps: SupervisionDeps, server: RunningServer): Promise<Runn
     const running = await settledServer(deps);
     if (running !== undefined) {
       if (running.port !== server.port) {
-        throw new Error(
-          `it runs on port ${running.port}, not on ${server.port} any more: restart this daemon`,
-        );
+        throw new Error(`it runs on port ${running.port}, not on ${server.port} any more: restart this daemon`);
       }
       return running;
     }

@@ -109,10 +109,7 @@ interface Sent {
 const LATER = new Set([429, 502, 503, 504]);
 
 /** Never throws. */
-async function send(
-  { traces, version, host, instanceId, abort }: State,
-  batch: readonly Span[],
-): Promise<Sent> {
+async function send({ traces, version, host, instanceId, abort }: State, batch: readonly Span[]): Promise<Sent> {
   const { url, headers, timeoutMs } = traces;
   const ofProcess = { 'service.version': version, 'host.name': host, 'service.instance.id': instanceId() };
   const resource = { version, attributes: { ...ofProcess, ...traces.attributes } };

@@ -72,11 +72,7 @@ export function createCounter(
 }
 
 /** Null: with its jitter nothing is due yet. */
-function skipOf(
-  schedule: DueSchedule,
-  { fires, nextOccurrenceAt, nextFireAt }: Plan,
-  now: Instant,
-): Skip | null {
+function skipOf(schedule: DueSchedule, { fires, nextOccurrenceAt, nextFireAt }: Plan, now: Instant): Skip | null {
   if (fires.length === 0) return null;
   const graceMs = graceMsOf(readTiming(schedule.timing));
   const skipped = fires.map((fire) => {

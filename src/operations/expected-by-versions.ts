@@ -49,10 +49,7 @@ const CHUNK = 100;
 const MAX_VERSIONS = 2_000;
 
 /** The first occurrences after a position and before `to`. `limit` bounds the work, whatever lies between them. */
-export async function expectedByVersions(
-  database: Database,
-  request: ExpectedRequest,
-): Promise<ExpectedOccurrences> {
+export async function expectedByVersions(database: Database, request: ExpectedRequest): Promise<ExpectedOccurrences> {
   const { after, to, limit, firesOnly = false } = request;
   const expectation = createExpectation({ after, to, max: limit + 1, firesOnly });
   const unplannable: UnplannableSpan[] = [];

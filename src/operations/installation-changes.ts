@@ -63,9 +63,7 @@ export async function stopMaintenance(database: Database, auditor?: Auditor): Pr
 async function lockWorking(tx: Transaction): Promise<Installation> {
   const installation = await lockInstallation(tx);
   if (installation.mode === 'observes')
-    throw new NotNow(
-      'the instances of this database only observe: a take-over ends that, and no maintenance',
-    );
+    throw new NotNow('the instances of this database only observe: a take-over ends that, and no maintenance');
   return installation;
 }
 
@@ -146,8 +144,7 @@ export async function observe(tx: Transaction, reason: string | null): Promise<I
 
 const READ_ONLY = 'the database is read only, as a standby is: promote it first; nobody has taken over';
 const MOVED = 'another call took over, or changed what the database says, in the meantime';
-const DOES_NOT_OBSERVE =
-  'this installation does not observe: its instances fire, or do so once they are started';
+const DOES_NOT_OBSERVE = 'this installation does not observe: its instances fire, or do so once they are started';
 const IN_FUTURE = 'since is in the future: what is due from that moment on is fired, so it must have passed';
 const IN_DOUBT =
   'recorded before this installation took over; it is not known whether the other installation has sent the run';

@@ -15,13 +15,7 @@ import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Auditor } from '../store/audit/audit-rows.ts';
-import {
-  type NamedRows,
-  type NamedThing,
-  deleteNamed,
-  lockNamed,
-  writeNamedRow,
-} from '../store/names/named-rows.ts';
+import { type NamedRows, type NamedThing, deleteNamed, lockNamed, writeNamedRow } from '../store/names/named-rows.ts';
 import { OperationRefused } from './operation-refused.ts';
 import { refuseWhileNamed } from './references.ts';
 
@@ -109,8 +103,7 @@ export async function putNamed<Thing extends NamedThing & Content, Content, Deps
     return { ...planned, thing };
   });
   const { change, thing } = put;
-  if (change !== 'unchanged')
-    deps.events.emit({ type: 'namedWritten', noun, id, change, version: thing.version });
+  if (change !== 'unchanged') deps.events.emit({ type: 'namedWritten', noun, id, change, version: thing.version });
   return kind.afterPut ? { ...put, thing: await kind.afterPut(deps, thing) } : put;
 }
 
@@ -147,8 +140,7 @@ async function plan<Thing extends NamedThing & Content, Content, Deps>(
   const { content, faults = [] } = decide(before, uid);
   const judged = (await kind.judge?.(tx, { id, scope, before, content })) ?? [];
   const all = [...faults, ...judged];
-  if (all.length > 0)
-    throw new OperationRefused(422, `the ${kind.noun} is not possible as it is described`, all);
+  if (all.length > 0) throw new OperationRefused(422, `the ${kind.noun} is not possible as it is described`, all);
   const fields = before ? changedFields(kind, before, content) : [];
   if (before && fields.length === 0) return { before, thing: before, change: 'unchanged', fields };
   const version = (before?.version ?? 0) + 1;
@@ -169,8 +161,7 @@ function changedFields<Content>(
 /** What is of another type is another thing as a whole. */
 function changedBelow(path: string, was: unknown, is: unknown, descends: readonly string[]): string[] {
   if (isDeepStrictEqual(was, is)) return [];
-  if (!descends.includes(path) || !isObject(was) || !isObject(is) || was['type'] !== is['type'])
-    return [path];
+  if (!descends.includes(path) || !isObject(was) || !isObject(is) || was['type'] !== is['type']) return [path];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((name) =>
     changedBelow(path + pointer([name]), was[name] ?? null, is[name] ?? null, descends),
   );

@@ -39,8 +39,7 @@ export async function refuseWhileNamed(
   ].join(' and ');
   const others = countOf(seen) < countOf(namers) ? ['by others, outside your scope'] : [];
   const by = [...(named === '' ? [] : [`by ${named}`]), ...others].join(' and ');
-  const why =
-    which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
+  const why = which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
   throw new OperationRefused(409, `the ${NOUNS[table]} is named ${by}${why}`);
 }
 
@@ -114,8 +113,7 @@ export function heldFields(
   if (sees(scope, connection) || call === null || known === null) return [];
   return HELD.filter((field) => !isDeepStrictEqual(call[field], known[field])).map((field) => ({
     field,
-    message:
-      'stays as it is: the target goes through a connection outside your scope; name one of yours in its place',
+    message: 'stays as it is: the target goes through a connection outside your scope; name one of yours in its place',
   }));
 }
 

@@ -105,10 +105,7 @@ export async function skipThrough(
   const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await resumeEndedNow(alone, signal) };
   for (let after = FIRST_UUID; ;) {
     signal.throwIfAborted();
-    const page = await database.run(
-      (db) => listDueSchedules(db, now, { after, limit: BATCH }),
-      BATCH_LIMIT_MS,
-    );
+    const page = await database.run((db) => listDueSchedules(db, now, { after, limit: BATCH }), BATCH_LIMIT_MS);
     const last = page.at(-1);
     if (!last) break;
     after = last.uid;
@@ -166,10 +163,7 @@ async function resumeRuns(
   for (let after: string | null = FIRST_UUID; after !== null;) {
     signal.throwIfAborted();
     const from: string = after;
-    const page = await alone(
-      (tx) => resumeOpenRuns(tx, { after: from, limit: BATCH, ...given }),
-      BATCH_LIMIT_MS,
-    );
+    const page = await alone((tx) => resumeOpenRuns(tx, { after: from, limit: BATCH, ...given }), BATCH_LIMIT_MS);
     done.ended += page.ended;
     done.asked += page.asked;
     done.left += page.left;
@@ -181,9 +175,7 @@ async function resumeRuns(
 /** No instance lives, so no instance edits them meanwhile. */
 async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<Calendars> {
   const ids = new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)));
-  const moments = page
-    .map(({ nextOccurrenceAt }) => nextOccurrenceAt - LONGEST_REACH_MS)
-    .filter(Number.isFinite);
+  const moments = page.map(({ nextOccurrenceAt }) => nextOccurrenceAt - LONGEST_REACH_MS).filter(Number.isFinite);
   return (await readCalendars(db, [...ids], Math.min(...moments))).histories;
 }
 

@@ -74,8 +74,7 @@ const READ_LIMIT_MS = 30_000;
 
 /** @throws Error if there is no key to encrypt with, or it is interrupted */
 export async function rotateSecrets(deps: RotationDeps): Promise<Rotation> {
-  if (deps.secrets.sealsWith === null)
-    throw new Error('there is no key to encrypt with: set FIRELOCK_SECRET_KEYS');
+  if (deps.secrets.sealsWith === null) throw new Error('there is no key to encrypt with: set FIRELOCK_SECRET_KEYS');
   let rotated = 0;
   for (let walk = 1; ; walk += 1) {
     const found = await walkOnce(deps);
@@ -120,12 +119,7 @@ async function walkAlong<Key, Row extends Key>(
 }
 
 /** Counts the values that stay as they are; true: some value can be encrypted anew. */
-function count<Key, Row extends Key>(
-  secrets: KeyRing,
-  shelf: Shelf<Key, Row>,
-  row: Row,
-  walked: Walked,
-): boolean {
+function count<Key, Row extends Key>(secrets: KeyRing, shelf: Shelf<Key, Row>, row: Row, walked: Walked): boolean {
   try {
     const after = shelf.keyIds(shelf.reseal(secrets, row));
     if (shelf.keyIds(row).some((id, index) => id !== after[index])) return true;

@@ -127,10 +127,7 @@ export function nameOfRun({ scheduleId, key }: Pick<RunRecord, 'scheduleId' | 'k
 }
 
 /** What a run takes from its schedule, in the lane of that one's scope. */
-export function inLaneOfScope(
-  definition: OfSchedule | null,
-  shares: ScopeShares = NO_SHARES,
-): OfSchedule | null {
+export function inLaneOfScope(definition: OfSchedule | null, shares: ScopeShares = NO_SHARES): OfSchedule | null {
   if (definition === null) return null;
   return { ...definition, lane: laneInScope(shares, definition.lane, definition.scheduleId) };
 }

@@ -27,12 +27,7 @@ interface PoolOptions {
   budget?: ConnectionBudget;
 }
 
-export function openPools({
-  databaseUrl,
-  connections,
-  openDatabase,
-  budget = createConnectionBudget(),
-}: PoolOptions) {
+export function openPools({ databaseUrl, connections, openDatabase, budget = createConnectionBudget() }: PoolOptions) {
   const shares = sharesOf(connections);
   const open = (size: number) => openDatabase(databaseUrl, size, { budget });
   const api = open(shares.api);
@@ -81,8 +76,7 @@ function shareOf(database: Database, connections: number): Database {
 
   return {
     run: (work, limitMs = STATEMENT_LIMIT_MS) => inTurn(limitMs, () => database.run(work, limitMs)),
-    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) =>
-      inTurn(limitMs, () => database.transaction(work, limitMs)),
+    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) => inTurn(limitMs, () => database.transaction(work, limitMs)),
     /** The pool closes them. */
     close: () => Promise.resolve(),
     /** Its connections are counted as the pool's. */

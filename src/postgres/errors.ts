@@ -64,9 +64,7 @@ export class NoServer extends Error {
   override readonly name = 'NoServer';
   readonly code: string | undefined;
   constructor(tried: readonly { host: string; error: unknown }[]) {
-    super(
-      `no server can be used: ${tried.map(({ host, error }) => `${host}: ${messageOf(error)}`).join('; ')}`,
-    );
+    super(`no server can be used: ${tried.map(({ host, error }) => `${host}: ${messageOf(error)}`).join('; ')}`);
     const codes = tried.map(({ error }) => codeOf(error) ?? '');
     this.code = codes.find((code) => !CONNECTION_CODES.has(code)) ?? codes[0];
   }

@@ -52,8 +52,7 @@ async function missingDays(db: Executor, now: Instant, parent: ByDay = 'history'
 /** The same for all such tables, by day. */
 export async function missingPartitions(db: Executor, now: Instant): Promise<Omit<Partition, 'table'>[]> {
   const missing: Omit<Partition, 'table'>[] = [];
-  for (const parent of BY_DAY)
-    missing.push(...(await missingDays(db, now, parent)).map((day) => ({ parent, day })));
+  for (const parent of BY_DAY) missing.push(...(await missingDays(db, now, parent)).map((day) => ({ parent, day })));
   return missing.sort((one, other) => one.day - other.day);
 }
 
@@ -61,10 +60,7 @@ export async function missingPartitions(db: Executor, now: Instant): Promise<Omi
  * Drops a day, unread: however many rows it has, that takes as long as deleting its files.
  * @throws isNotNow if a lock cannot be taken; isTableGone if another instance has dropped it
  */
-export async function dropPartition(
-  db: Executor,
-  { parent, day }: Pick<Partition, 'parent' | 'day'>,
-): Promise<void> {
+export async function dropPartition(db: Executor, { parent, day }: Pick<Partition, 'parent' | 'day'>): Promise<void> {
   await alone(db, `SELECT firelock_drop_day('${parent}', '${dateOf(day)}')`);
 }
 
@@ -75,9 +71,7 @@ export async function dropPartition(
  */
 async function alone(db: Executor, statement: string): Promise<void> {
   await db.execute(
-    sql.raw(
-      `SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}; SET LOCAL statement_timeout = ${LIMIT_MS}; ${statement}`,
-    ),
+    sql.raw(`SET LOCAL lock_timeout = ${LOCK_LIMIT_MS}; SET LOCAL statement_timeout = ${LIMIT_MS}; ${statement}`),
   );
 }
 

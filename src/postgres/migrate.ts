@@ -90,8 +90,7 @@ async function applyMissing(
         CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`),
     );
     const missing = await database.run((db) => missingOf(db, migrations));
-    for (const migration of missing)
-      await applyMigration({ database, holder, onWait, signal, firstWaitMs }, migration);
+    for (const migration of missing) await applyMigration({ database, holder, onWait, signal, firstWaitMs }, migration);
     return missing.length;
   });
 }

@@ -131,9 +131,7 @@ export class ConnectionPool {
     piece.connection = this.#inPlaceOf(late);
     const limit = deadline(ANSWER_LIMIT_MS);
     // It commits something: where a synchronous standby is gone, reads are answered, and commits are not.
-    const answered = this.#sessionOf(piece.connection).then(({ executor }) =>
-      executor.execute(COMMITTED_NOTHING),
-    );
+    const answered = this.#sessionOf(piece.connection).then(({ executor }) => executor.execute(COMMITTED_NOTHING));
     const answers = await Promise.race([answered, limit.expired]).then(
       () => true,
       () => false,

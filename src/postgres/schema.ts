@@ -1,4 +1,4 @@
-/* eslint-disable max-lines -- the schema of all tables stands in one place, for drizzle and for its readers */
+/* oxlint-disable max-lines -- the schema of all tables stands in one place, for drizzle and for its readers */
 import { sql } from 'drizzle-orm';
 import {
   bigint,
@@ -259,7 +259,7 @@ export const scheduleCalendars = pgTable(
 );
 
 /** What a run has from its recording until history drops it. `runs` and `history` share these columns, so that a run moves between them. */
-// eslint-disable-next-line max-lines-per-function -- one table
+// oxlint-disable-next-line max-lines-per-function -- one table
 const runColumns = () => ({
   /** Begins with scheduledFor, in milliseconds: the order of ids is the order of (scheduledFor, id). */
   id: uuid().notNull(),
@@ -363,7 +363,7 @@ export const runs = pgTable(
     /** For the bound that begins with the first attempt. */
     finishWithinSeconds: integer('finish_within_seconds'),
   },
-  // eslint-disable-next-line max-lines-per-function -- one table
+  // oxlint-disable-next-line max-lines-per-function -- one table
   (t) => [
     primaryKey({ columns: [t.id] }),
     uniqueIndex('runs_one_per_fire')
@@ -392,9 +392,7 @@ export const runs = pgTable(
       .where(sql`status = 'pending' AND claimed_by IS NULL AND ready`),
     index('runs_to_come')
       .on(t.dueAt)
-      .where(
-        sql`status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed`,
-      ),
+      .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed`),
     index('runs_bounded')
       .on(t.boundAt)
       .where(sql`bound_at IS NOT NULL`),

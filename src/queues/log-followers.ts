@@ -36,7 +36,7 @@ const POLL_MS = 500;
 const MIN_POLL_MS = 10;
 const IDLE_MS = 60_000;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createLogFollowers({ database, clock, events }: LoopDeps, most = MOST_WAITING): LogFollowers {
   const waiters = new Set<Waiter>();
   const reading = new Map<string, Promise<ReadLog | null>>();

@@ -55,7 +55,7 @@ interface Waiter {
 /** The most runs in one claim, for all workers together. A single worker may ask for as many. */
 const MAX_RUNS = 100;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullLine(deps: PullLineDeps): PullLine {
   /** In the order of their arrival. */
   const waiters = new Set<Waiter>();

@@ -10,12 +10,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { type Database, type LoopDeps, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
-import {
-  type Pulled,
-  type PulledRun,
-  claimPullRuns,
-  takeBackIfStillLeased,
-} from '../store/queues/pull-claims.ts';
+import { type Pulled, type PulledRun, claimPullRuns, takeBackIfStillLeased } from '../store/queues/pull-claims.ts';
 import { hintAtWork, queuesWithWork } from '../store/queues/queue-workers.ts';
 import { claimDueRuns } from '../store/runs/claims/claim-due-runs.ts';
 import { NO_ROOM } from '../store/runs/claims/claims.ts';
@@ -49,7 +44,7 @@ const MIN_POLL_MS = 10;
 const IDLE_MS = 60_000;
 const MAX_PROMOTED = 1_000;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createPullQueues(deps: PullQueueDeps): PullQueues {
   const { database, clock, events, lease } = deps;
   const lines = new Map<string, PullLine>();
@@ -93,10 +88,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
 
   async function claim(queue: string, asks: readonly PullRequest[]): Promise<Pulled> {
     const { instanceId } = lease;
-    const work = database.transaction(
-      (tx) => claimPullRuns(tx, { queue, instanceId, asks }),
-      STATEMENT_LIMIT_MS,
-    );
+    const work = database.transaction((tx) => claimPullRuns(tx, { queue, instanceId, asks }), STATEMENT_LIMIT_MS);
     return observed(work);
   }
 

@@ -32,7 +32,7 @@ interface Named {
   workers: Map<string, number>;
 }
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createWorkerSightings(deps: { database: Database; clock: Clock }): WorkerSightings {
   const { database, clock } = deps;
   /** When each of them was last seen, monotonic; the oldest first. */
@@ -94,11 +94,7 @@ function keyOf({ queue, workerId }: SeenWorker): string {
 }
 
 /** `names`: when each was named last, the oldest first. One that was not named lately makes room for another. */
-function mayName(
-  names: Map<string, number>,
-  name: string,
-  { most, now }: { most: number; now: number },
-): boolean {
+function mayName(names: Map<string, number>, name: string, { most, now }: { most: number; now: number }): boolean {
   if (!names.delete(name)) {
     const [oldest] = names;
     if (oldest !== undefined && now - oldest[1] >= LATELY_MS) names.delete(oldest[0]);

@@ -177,8 +177,7 @@ function see<Row>(
   { keyOf, work }: Pick<RowWork<Row>, 'keyOf' | 'work'>,
 ): Promise<void> {
   const restOf = (row: Row) => `${kind} ${keyOf(row)}`;
-  const refused = (row: Row, error: string) =>
-    events.emit({ type: 'alertLookRefused', key: restOf(row), error });
+  const refused = (row: Row, error: string) => events.emit({ type: 'alertLookRefused', key: restOf(row), error });
   return seeTo(rests, rows, { keyOf: restOf, work, refused });
 }
 

@@ -72,12 +72,10 @@ async function releaseWaiting({ database, events, wake, sizes }: State): Promise
   const { abandoned, effects } = await sizes.deleted.fit((limit) =>
     database.transaction((tx) => abandonWaitingOfDeleted(tx, limit)),
   );
-  if (abandoned > 0)
-    events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
+  if (abandoned > 0) events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
   const { toJudge, written, isMore } = await sizes.waiting.fit(async (limit) => {
     const found = await database.run((db) => findWaitingInVain(db, limit));
-    const effectsOfFound =
-      found.length > 0 ? await database.transaction((tx) => writeOverlapEffects(tx, found)) : 0;
+    const effectsOfFound = found.length > 0 ? await database.transaction((tx) => writeOverlapEffects(tx, found)) : 0;
     return { toJudge: found.length, written: effectsOfFound, isMore: found.length === limit };
   });
   if (toJudge > 0) events.emit({ type: 'waitingReleased', count: toJudge });

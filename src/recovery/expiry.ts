@@ -10,12 +10,7 @@ import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import { type Handoff, NO_DEFINITION } from '../core/schedules/schedule.ts';
 import { type Attempted, type Settlement, settlementOf } from '../core/runs/attempts/settlement.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import {
-  type Rests,
-  type StarvationGuard,
-  createRests,
-  createStarvationGuard,
-} from '../runtime/loop/rests.ts';
+import { type Rests, type StarvationGuard, createRests, createStarvationGuard } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
@@ -78,14 +73,9 @@ async function pass(state: State): Promise<number> {
   }
 }
 
-async function expireSilent(
-  state: State,
-  listening: ListeningSince,
-): Promise<{ found: number; expired: number }> {
+async function expireSilent(state: State, listening: ListeningSince): Promise<{ found: number; expired: number }> {
   const { database, targets, guard, rests } = state;
-  const { runs, now } = await database.run((db) =>
-    findSilent(db, listening, { limit: BATCH, besides: rests.keys() }),
-  );
+  const { runs, now } = await database.run((db) => findSilent(db, listening, { limit: BATCH, besides: rests.keys() }));
   if (runs.length === 0) return { found: 0, expired: 0 };
   const handoffs = await database.run((db) => loadHandoffs(db, runs));
   const expiries = runs.map((run): Expiry => {
@@ -118,8 +108,7 @@ async function expire(
     work: async (part) => {
       const { ids, effects } = await database.transaction((tx) => expireIfStillSilent(tx, part, meeting));
       const expired = part.filter(({ run }) => ids.has(run.id));
-      if (expired.length > 0)
-        events.emit({ type: 'runsExpired', runs: expired.map((one) => expiredRun(one, now)) });
+      if (expired.length > 0) events.emit({ type: 'runsExpired', runs: expired.map((one) => expiredRun(one, now)) });
       const again = expired.filter(({ settlement }) => settlement.status === 'pending');
       const toPull = again.some(({ run }) => run.queue !== null);
       const toAdmit = expired.some(({ run }) => run.isLimited);

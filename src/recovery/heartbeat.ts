@@ -44,7 +44,7 @@ interface HeartbeatDeps extends LoopDeps {
 /** Renewing the lease matters more than waiting outcomes: they can be written after it. */
 const FLUSH_LIMIT_MS = 1_000;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createHeartbeat(deps: HeartbeatDeps): Loop {
   const { database, clock, databaseClock, events, lease, commits, instance, intervalSeconds } = deps;
   const { ttlSeconds } = instance;
@@ -102,9 +102,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
   }
 
   async function declareDead(streakAtBeat: BeatStreak, overdue: HeartbeatAnswer['overdue']): Promise<void> {
-    const silent = overdue.filter((peer) =>
-      mayDeclareDead(streakAtBeat, Math.max(ttlSeconds, peer.ttlSeconds)),
-    );
+    const silent = overdue.filter((peer) => mayDeclareDead(streakAtBeat, Math.max(ttlSeconds, peer.ttlSeconds)));
     if (silent.length === 0) return;
     const ids = silent.map((peer) => peer.id);
     const instanceIds = await database.run((db) => declareDeadIfSilent(db, lease.instanceId, ids));

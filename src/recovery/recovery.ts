@@ -8,12 +8,7 @@ import type { RecoveryPolicy } from '../core/runs/lost-claim.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import {
-  type Rests,
-  type StarvationGuard,
-  createRests,
-  createStarvationGuard,
-} from '../runtime/loop/rests.ts';
+import { type Rests, type StarvationGuard, createRests, createStarvationGuard } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { type LoopDeps, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { seeTo } from '../postgres/see-to.ts';
@@ -73,11 +68,7 @@ async function recover(state: State): Promise<number> {
   const { clock, events } = state;
   const began = clock.monotonic();
   // Each by itself: a failure of one must not stop the others.
-  const found = await Promise.allSettled([
-    takeOverOrphans(state),
-    takeOverForgotten(state),
-    takeOverExpired(state),
-  ]);
+  const found = await Promise.allSettled([takeOverOrphans(state), takeOverForgotten(state), takeOverExpired(state)]);
   const failed = found.find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
   events.emit({ type: 'recoveryFinished', durationMs: clock.monotonic() - began });
@@ -139,9 +130,7 @@ async function takeOverNow(
     await seeTo(rests, claims.slice(first, first + MAX_TAKEN_AT_ONCE), {
       keyOf: ({ runId }) => runId,
       work: async (part) => {
-        const { runs, effects } = await database.transaction((tx) =>
-          takeOverIfStillClaimed(tx, part, state, meeting),
-        );
+        const { runs, effects } = await database.transaction((tx) => takeOverIfStillClaimed(tx, part, state, meeting));
         if (runs.length === 0) return;
         events.emit({ type: 'runsTakenOver', found, runs });
         wakeFor(wake, { effects, toClaim: runs.length, toAdmit: true });

@@ -52,7 +52,7 @@ interface LookThrough {
   moved: number;
 }
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+// oxlint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatchDeps): Loop {
   let look: LookThrough | null = null;
   /** The zone data versions of the living instances, as far as known; null: not read yet. */
@@ -102,10 +102,7 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
   }
 
   /** Null: calendars are being edited, or were edited meanwhile. The page must be checked again. */
-  async function write(
-    moves: readonly CursorMove[],
-    editions: KnownCalendars['editions'],
-  ): Promise<number | null> {
+  async function write(moves: readonly CursorMove[], editions: KnownCalendars['editions']): Promise<number | null> {
     if (moves.length === 0) return 0;
     if (editions.size === 0) return database.run((db) => moveCursorsIfUnplanned(db, zoneData, moves));
     return database.transaction(async (tx) => {
@@ -162,11 +159,7 @@ function livingOf({ others }: ZoneDataSeen): string[] {
 }
 
 /** The calendars' content for the moments to which a cursor can be moved. */
-function calendarsOf(
-  database: Database,
-  schedules: readonly ZonedSchedule[],
-  now: Instant,
-): Promise<KnownCalendars> {
+function calendarsOf(database: Database, schedules: readonly ZonedSchedule[], now: Instant): Promise<KnownCalendars> {
   const ids = [...new Set(schedules.flatMap(({ timing }) => calendarIdsIn(timing)))];
   const since = now - BACK_MS - LONGEST_REACH_MS;
   if (ids.length === 0) return Promise.resolve(NO_KNOWN_CALENDARS);

@@ -24,16 +24,11 @@ export function readinessOf(
   const [trouble] = state.troubles();
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached yet, or its schema is not up to date',
-    ...(known.mode === 'observes'
-      ? checkOfLooks(installation, trouble)
-      : checksOfLease(state, lease, trouble)),
+    ...(known.mode === 'observes' ? checkOfLooks(installation, trouble) : checksOfLease(state, lease, trouble)),
     loops: checkOfLoops(state, lease, loops),
     shutdown: stopping ? 'stopping' : 'ok',
   };
-  const warnings = [
-    ...(known.mode === 'works' ? [] : [installationWarning(known)]),
-    ...warningsOf(loops, state),
-  ];
+  const warnings = [...(known.mode === 'works' ? [] : [installationWarning(known)]), ...warningsOf(loops, state)];
   const ready = Object.values(checks).every((check) => check === 'ok');
   return { status: ready ? 'ready' : 'unavailable', checks, warnings };
 }
@@ -174,10 +169,7 @@ function ofSchedules(state: InstanceState): string[] {
 function failingOf(loops: readonly Turning[]): string[] {
   return loops
     .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
-    .map(
-      (loop) =>
-        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
-    );
+    .map((loop) => `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`);
 }
 
 function setAsideOf({ rowsSetAside }: InstanceState): string[] {

@@ -35,10 +35,7 @@ interface Services {
   stop(phase: StopPhase): Promise<void>;
 }
 
-export function createServices(
-  table: readonly ServiceEntry[],
-  { onFailure, onOverdue }: ServicesDeps,
-): Services {
+export function createServices(table: readonly ServiceEntry[], { onFailure, onOverdue }: ServicesDeps): Services {
   let stopping = false;
 
   async function stopOne({ service, stopLimitMs }: ServiceEntry): Promise<void> {

@@ -1,11 +1,5 @@
 import { networkInterfaces } from 'node:os';
-import {
-  type AddressRange,
-  addressBytes,
-  addressRanges,
-  DENIED_PRESETS,
-  isInRange,
-} from '../config/address-ranges.ts';
+import { type AddressRange, addressBytes, addressRanges, DENIED_PRESETS, isInRange } from '../config/address-ranges.ts';
 import { resolveDatabaseName } from '../postgres/connection/socket.ts';
 import { type Resolve, addressesOf } from '../runtime/names/resolve.ts';
 
@@ -79,8 +73,7 @@ class Guard implements AddressGuard {
     for (const one of judged) this.#refuseDenied(one);
     if (ownPorts.has(port)) refuseAny(judged, this.#isLocal(), 'firelock listens there');
     for (const database of databases)
-      if (database.port === port)
-        refuseAny(judged, await this.#leadsTo(database.name), 'the database is there');
+      if (database.port === port) refuseAny(judged, await this.#leadsTo(database.name), 'the database is there');
   }
 
   #refuseDenied({ text, forms }: Judged): void {
@@ -114,19 +107,13 @@ function judgedOf(text: string): Judged {
   return { text, forms: [address, ...embeddedIpv4(address)] };
 }
 
-function refuseAny(
-  judged: readonly Judged[],
-  isRefused: (form: Uint8Array) => boolean,
-  because: string,
-): void {
+function refuseAny(judged: readonly Judged[], isRefused: (form: Uint8Array) => boolean, because: string): void {
   const found = judged.find(({ forms }) => forms.some(isRefused));
   if (found !== undefined) throw new AddressBlocked(found.text, because);
 }
 
 function isAmong(form: Uint8Array, others: readonly Uint8Array[]): boolean {
-  return others.some(
-    (other) => form.length === other.length && form.every((byte, index) => byte === other[index]),
-  );
+  return others.some((other) => form.length === other.length && form.every((byte, index) => byte === other[index]));
 }
 
 /**

@@ -40,11 +40,7 @@ export interface Judging {
 }
 
 /** The outcome of a whole answer. */
-export function outcomeOf(
-  answer: Answer,
-  now: Instant,
-  { rules, delivery, asked, expected = null }: Judging,
-): Outcome {
+export function outcomeOf(answer: Answer, now: Instant, { rules, delivery, asked, expected = null }: Judging): Outcome {
   const { statusCode, headers } = answer;
   const body = keptText(answer.body);
   const verdict = judge(rules, answer, delivery);

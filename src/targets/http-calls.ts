@@ -13,21 +13,8 @@ import { notBuilt } from './exchange-end.ts';
 import { createDialWith } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { type TlsOwner, HttpPools } from './http-pool.ts';
-import {
-  beginRequest,
-  type BegunRequest,
-  type PreparedTarget,
-  remembered,
-  type RequestHead,
-} from './http-request.ts';
-import {
-  type TokenClient,
-  AttemptTime,
-  clientOf,
-  faultOfToken,
-  OAuthTokens,
-  withToken,
-} from './login/oauth-tokens.ts';
+import { beginRequest, type BegunRequest, type PreparedTarget, remembered, type RequestHead } from './http-request.ts';
+import { type TokenClient, AttemptTime, clientOf, faultOfToken, OAuthTokens, withToken } from './login/oauth-tokens.ts';
 import { TokenCalls } from './login/token-calls.ts';
 import type { Attempt } from './target.ts';
 

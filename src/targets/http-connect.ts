@@ -5,13 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { buildConnector } from 'undici';
 import { type EgressProxy, isDirect } from '../config/egress-proxy.ts';
 import type { ConnectionTls } from '../core/connections/connection.ts';
-import {
-  type Resolve,
-  addressesOf,
-  lookupBy,
-  NameNotResolved,
-  untilClosed,
-} from '../runtime/names/resolve.ts';
+import { type Resolve, addressesOf, lookupBy, NameNotResolved, untilClosed } from '../runtime/names/resolve.ts';
 import { type AddressGuard, AddressBlocked } from './address-guard.ts';
 
 /** A TCP socket that can be closed by a reset (RST) instead of a normal close. */
@@ -113,8 +107,7 @@ function createDial(deps: DialDeps, secure: buildConnector.connector): Dial {
     const proxy = proxyFor(destination.host, deps.proxy);
     const onOpen = () => {
       connected = true;
-      if (options.protocol === 'https:')
-        secure({ ...options, httpSocket: socket }, reportTls(socket, callback));
+      if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, reportTls(socket, callback));
       else callback(null, socket);
     };
     socket.once('connect', () => {
@@ -146,8 +139,7 @@ async function connectJudged(
       // The proxy resolves and judges a name.
       if (isIP(host) !== 0) await guard.judge([host], port);
       const lookup = lookupBy(resolve, closed);
-      if (!socket.destroyed)
-        socket.connect({ host: proxy.host, port: proxy.port, autoSelectFamily: true, lookup });
+      if (!socket.destroyed) socket.connect({ host: proxy.host, port: proxy.port, autoSelectFamily: true, lookup });
       return;
     }
     const addresses = await addressesOf(host, resolve, closed);
@@ -156,8 +148,7 @@ async function connectJudged(
       port,
     );
     // Given up meanwhile: connecting now would revive it.
-    if (!socket.destroyed)
-      socket.connect({ host, port, autoSelectFamily: true, lookup: answering(addresses) });
+    if (!socket.destroyed) socket.connect({ host, port, autoSelectFamily: true, lookup: answering(addresses) });
   } catch (error) {
     socket.destroy(error instanceof Error ? error : new Error(String(error)));
   }
@@ -220,8 +211,7 @@ function openTunnel(
     const end = head.indexOf(HEAD_END);
     if (end === -1 && head.length <= MAX_HEAD_BYTES) return;
     socket.off('data', onData).off('end', onEnd).pause();
-    const refusal =
-      end === -1 ? new Error('the egress proxy did not answer in HTTP') : refusalOf(head, authority);
+    const refusal = end === -1 ? new Error('the egress proxy did not answer in HTTP') : refusalOf(head, authority);
     if (refusal !== null) {
       socket.destroy(refusal);
       return;

@@ -60,10 +60,7 @@ interface Address {
 }
 
 /** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP, or the path leads out of the connection */
-export function prepareTarget(
-  target: HttpTarget<string>,
-  connection: Connection<string> | null,
-): PreparedTarget {
+export function prepareTarget(target: HttpTarget<string>, connection: Connection<string> | null): PreparedTarget {
   const body = carriedBody(target.method, target.body);
   return prepare(target, { connection, body, keys: signingKeys(target.secret) });
 }
@@ -205,12 +202,7 @@ function buildHeaders(prepared: PreparedTarget, attempt: Attempt, sender: Sendin
   return headers;
 }
 
-function headersOfBody(
-  prepared: PreparedTarget,
-  { runId }: Attempt,
-  { now }: Sending,
-  body: string | null,
-): string[] {
+function headersOfBody(prepared: PreparedTarget, { runId }: Attempt, { now }: Sending, body: string | null): string[] {
   const headers: string[] = [];
   if (prepared.keys.length > 0) {
     const timestamp = String(Math.floor(now / 1000));

@@ -2,13 +2,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import type { SmtpServer } from '../config/smtp-url.ts';
-import {
-  type AttemptError,
-  type Outcome,
-  blocked,
-  keptText,
-  notSent,
-} from '../core/runs/attempts/outcome.ts';
+import { type AttemptError, type Outcome, blocked, keptText, notSent } from '../core/runs/attempts/outcome.ts';
 import { AddressBlocked } from './address-guard.ts';
 import type { Dial } from './http-connect.ts';
 import type { Attempt } from './target.ts';
@@ -178,9 +172,7 @@ interface SmtpFailure extends Error {
 
 /** The answer says which recipients did not get it: sent again, it would arrive twice at the others. */
 function acceptedBy({ response, rejectedErrors = [] }: SentMail): Outcome {
-  const refused = rejectedErrors.map(
-    ({ recipient = 'somebody', response: why = '' }) => `not to ${recipient}: ${why}`,
-  );
+  const refused = rejectedErrors.map(({ recipient = 'somebody', response: why = '' }) => `not to ${recipient}: ${why}`);
   return {
     kind: 'accepted',
     statusCode: codeIn(response),

@@ -106,13 +106,7 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
-  const {
-    takesSecretFiles = false,
-    sendsMail = false,
-    mailToDomains = [],
-    scopeShares = NO_SHARES,
-    ...rest
-  } = more;
+  const { takesSecretFiles = false, sendsMail = false, mailToDomains = [], scopeShares = NO_SHARES, ...rest } = more;
   const database = databaseUrl === undefined ? await createMigratedDatabase() : null;
   const { openRunCaps, answerLimits = ANSWER_LIMITS, runLogKib = 1024, mostLogFollowers, ...asking } = rest;
   const url = databaseUrl ?? database?.url ?? '';
@@ -136,10 +130,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),
   ]);
   const warnings: object[] = [];
-  const logger = pino(
-    { level: 'warn' },
-    { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
-  );
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(JSON.parse(line) as object) });
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
   const wakes = { effects: 0, dispatch: 0, workers: 0, admission: 0, alerts: 0 };
   const events = createEventBus();
@@ -179,8 +170,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     wake,
     scopeShares,
     // Nothing counts the open runs again, unless a test does: what calls have asked for is added up.
-    openRunCaps:
-      openRunCaps ?? createOpenRunCaps({ database: store, clock: systemClock, events, scopeShares }).caps,
+    openRunCaps: openRunCaps ?? createOpenRunCaps({ database: store, clock: systemClock, events, scopeShares }).caps,
     retentionDays: 30,
     basePath,
     dashboard,
@@ -229,9 +219,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       };
     },
     cancelled: async () => {
-      const rows = await sql<
-        { id: string }[]
-      >`SELECT run_id AS id FROM effects WHERE kind = 'cancel' ORDER BY id`;
+      const rows = await sql<{ id: string }[]>`SELECT run_id AS id FROM effects WHERE kind = 'cancel' ORDER BY id`;
       return rows.map(({ id }) => id);
     },
     applyEffects: async () => {
@@ -325,6 +313,5 @@ export function faultPaths(answer: Answer): string[] {
 
 export const itemsOf = ({ body }: Answer) => body['items'] as unknown as Json[];
 export const idsOf = (answer: Answer) => itemsOf(answer).map(({ id }) => id as unknown as string);
-export const errorsOf = ({ body }: Answer) =>
-  body['errors'] as unknown as { path: string; message: string }[];
+export const errorsOf = ({ body }: Answer) => body['errors'] as unknown as { path: string; message: string }[];
 export const detailOf = ({ status, body }: Answer) => [status, body['detail']];

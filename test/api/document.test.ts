@@ -56,21 +56,17 @@ const document = JSON.parse(readFileSync(file, 'utf8')) as Document;
 const operations = new Map(
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(
-      ([method, operation]) =>
-        [operation.operationId, { path, method: method.toUpperCase(), operation }] as const,
+      ([method, operation]) => [operation.operationId, { path, method: method.toUpperCase(), operation }] as const,
     ),
   ),
 );
 
 const PROBLEM = ['application/problem+json', '#/components/schemas/Problem'];
 
-function answersOf(
-  responses: Operation['responses'],
-): [status: string, type: string, named: string | undefined][] {
+function answersOf(responses: Operation['responses']): [status: string, type: string, named: string | undefined][] {
   return Object.entries(responses).flatMap(([status, response]) =>
     Object.entries(answer(response).content ?? {}).map(
-      ([type, { schema }]) =>
-        [status, type, schema.$ref ?? schema.type] as [string, string, string | undefined],
+      ([type, { schema }]) => [status, type, schema.$ref ?? schema.type] as [string, string, string | undefined],
     ),
   );
 }
@@ -104,16 +100,11 @@ describe('the document', () => {
       for (const [status, type, named] of answersOf(responses)) {
         const isProblem = Number(status) >= 400 && operationId !== 'getReadiness';
         if (isProblem) expect([operationId, status, type, named]).toEqual([operationId, status, ...PROBLEM]);
-        else
-          expect([operationId, named]).toEqual([
-            operationId,
-            type === 'text/plain' ? 'string' : expect.any(String),
-          ]);
+        else expect([operationId, named]).toEqual([operationId, type === 'text/plain' ? 'string' : expect.any(String)]);
       }
     }
     for (const name of (
-      'Schedule ScheduleInput Run Problem Calendar CalendarInput Limit LimitInput Connection ' +
-      'ConnectionInput'
+      'Schedule ScheduleInput Run Problem Calendar CalendarInput Limit LimitInput Connection ' + 'ConnectionInput'
     ).split(' '))
       expect(Object.keys(document.components.schemas)).toContain(name);
   });
@@ -136,8 +127,7 @@ describe('the document', () => {
     const { responses } = document.components;
     expect(Object.keys(responses)).toHaveLength(14);
     expect(responses['Problem401']?.headers).toHaveProperty('WWW-Authenticate');
-    for (const name of ['Problem429', 'Problem503'])
-      expect(responses[name]?.headers).toHaveProperty('Retry-After');
+    for (const name of ['Problem429', 'Problem503']) expect(responses[name]?.headers).toHaveProperty('Retry-After');
     const used = new Set<string>();
     for (const { operation } of operations.values())
       for (const [status, response] of Object.entries(operation.responses)) {
@@ -171,9 +161,9 @@ test('of openapi/contract.txt one line changes for what changes once, and names 
     return contractLines(changed).filter((line) => !before.includes(line));
   };
   const call = '/api/v1/schedules GET listSchedules(enabled status ';
-  expect(
-    changedBy(({ paths }) => Object.assign(paths['/api/v1/schedules']?.['get'] ?? {}, { summary: '' })),
-  ).toEqual([expect.stringContaining(call)]);
+  expect(changedBy(({ paths }) => Object.assign(paths['/api/v1/schedules']?.['get'] ?? {}, { summary: '' }))).toEqual([
+    expect.stringContaining(call),
+  ]);
   const withMood = ({ components }: Document) =>
     Object.assign(components.schemas['Schedule']?.properties ?? {}, { mood: { type: 'string' } });
   expect(changedBy(withMood)).toEqual([expect.stringMatching(/^Schedule \{.* mood\} [0-9a-f]{8}$/)]);
@@ -346,19 +336,13 @@ describe('in the document', () => {
   });
 
   test.each<[sentence: string, isWrong: (schema: Tree, path: string) => boolean]>([
-    [
-      'a type is one, or one and null',
-      ({ type }) => Array.isArray(type) && (type.length !== 2 || type[1] !== 'null'),
-    ],
+    ['a type is one, or one and null', ({ type }) => Array.isArray(type) && (type.length !== 2 || type[1] !== 'null')],
     ['a list says of what', ({ type, items }) => type === 'array' && !isObject(items)],
     [
       'what has fields has no alternatives beside them',
       (one) => 'properties' in one && ('oneOf' in one || 'anyOf' in one),
     ],
-    [
-      'no field is only null',
-      ({ properties }) => isObject(properties) && Object.values(properties).some(isNull),
-    ],
+    ['no field is only null', ({ properties }) => isObject(properties) && Object.values(properties).some(isNull)],
     ['no example is null', ({ example }) => example === null],
     [
       'no default is null or an object',
@@ -368,8 +352,7 @@ describe('in the document', () => {
     ['no answer extends another', (one, path) => 'allOf' in one && !/^[A-Za-z]+Input\b/.test(path)],
     [
       'a list of words beside another type names their set',
-      ({ anyOf }) =>
-        Array.isArray(anyOf) && anyOf.filter((one) => !isNull(one)).length > 1 && anyOf.some(listsWords),
+      ({ anyOf }) => Array.isArray(anyOf) && anyOf.filter((one) => !isNull(one)).length > 1 && anyOf.some(listsWords),
     ],
     ['no format has a name that means something else elsewhere', ({ format }) => format === 'uri-template'],
     [
@@ -397,9 +380,7 @@ function within(path: string, schema: unknown): { path: string; schema: Tree }[]
   const lists = { anyOf, oneOf, allOf };
   return [
     { path, schema },
-    ...Object.entries(isObject(properties) ? properties : {}).flatMap(([name, one]) =>
-      within(`${path}/${name}`, one),
-    ),
+    ...Object.entries(isObject(properties) ? properties : {}).flatMap(([name, one]) => within(`${path}/${name}`, one)),
     ...Object.entries(lists).flatMap(([key, list]) =>
       Array.isArray(list) ? list.flatMap((one) => within(`${path}/${key}`, one)) : [],
     ),

@@ -30,13 +30,7 @@ test('an unknown path is a 404 problem', async () => {
 
 test('HEAD answers as GET does, without the body', async () => {
   await api.call('PUT', '/api/v1/schedules/head', SCHEDULE);
-  for (const path of [
-    '/api/v1/schedules/head',
-    '/api/v1/schedules?limit=1',
-    '/api/v1/runs',
-    '/healthz',
-    '/readyz',
-  ]) {
+  for (const path of ['/api/v1/schedules/head', '/api/v1/schedules?limit=1', '/api/v1/runs', '/healthz', '/readyz']) {
     const [head, get] = [await api.call('HEAD', path), await api.call('GET', path)];
     expect([path, head.status, head.text]).toEqual([path, get.status, '']);
     for (const name of ['content-type', 'content-length', 'etag']) {
@@ -86,12 +80,7 @@ describe('without a database', () => {
     const lost = await startApi('postgres://nobody:nothing@127.0.0.1:9/none');
     for (const [method, path, body] of calls) {
       const answer = await lost.call(method, path, body);
-      expect([method, path, answer.status, answer.headers.get('retry-after')]).toEqual([
-        method,
-        path,
-        503,
-        '5',
-      ]);
+      expect([method, path, answer.status, answer.headers.get('retry-after')]).toEqual([method, path, 503, '5']);
       expect(answer.body).toEqual({
         type: 'about:blank',
         title: 'Service Unavailable',
@@ -211,25 +200,18 @@ describe('the headers of security', () => {
     ['GET', '/readyz', 200, {}],
     ['GET', '/metrics', 200, {}],
     ['GET', '/openapi.json', 200, {}],
-  ] as const)(
-    '%s %s, answered %i, tells a browser to do nothing with it',
-    async (method, path, status, headers) => {
-      const body = method === 'PUT' ? SCHEDULE : undefined;
-      const answer = await api.call(method, path, body, headers);
-      expect(answer.status).toBe(status);
-      expect(among(PLAIN, answer)).toEqual(PLAIN);
-      for (const name of ['server', 'x-powered-by', 'via']) expect(answer.headers.get(name)).toBeNull();
-    },
-  );
+  ] as const)('%s %s, answered %i, tells a browser to do nothing with it', async (method, path, status, headers) => {
+    const body = method === 'PUT' ? SCHEDULE : undefined;
+    const answer = await api.call(method, path, body, headers);
+    expect(answer.status).toBe(status);
+    expect(among(PLAIN, answer)).toEqual(PLAIN);
+    for (const name of ['server', 'x-powered-by', 'via']) expect(answer.headers.get(name)).toBeNull();
+  });
 
   test('answers to requests that no route could take have the headers too', async () => {
-    for (const bytes of [
-      'nonsense\r\n\r\n',
-      'GET /%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
-    ]) {
+    for (const bytes of ['nonsense\r\n\r\n', 'GET /%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n']) {
       const answer = (await api.raw(bytes)).toLowerCase();
-      for (const [name, value] of Object.entries(PLAIN))
-        expect(answer).toContain(`${name}: ${value}`.toLowerCase());
+      for (const [name, value] of Object.entries(PLAIN)) expect(answer).toContain(`${name}: ${value}`.toLowerCase());
       expect(answer).not.toMatch(/\r\nserver:|node_modules|\.ts:/);
     }
   });
@@ -273,14 +255,7 @@ describe('below a base path', () => {
       expect([path, elsewhere.status]).toEqual([path, 404]);
       expect(elsewhere.headers.get('content-type')).toMatch(/^application\/problem\+json/);
     }
-    for (const path of [
-      '/',
-      '/ops',
-      '/ops/cron',
-      '/ops/cron/nope',
-      '/ops/cronapi/v1/schedules',
-      '/OPS/cron/healthz',
-    ])
+    for (const path of ['/', '/ops', '/ops/cron', '/ops/cron/nope', '/ops/cronapi/v1/schedules', '/OPS/cron/healthz'])
       expect([path, (await api.call('GET', path)).status]).toEqual([path, 404]);
     expect((await api.call('DELETE', '/ops/cron/api/v1/runs')).status).toBe(405);
   });
@@ -339,27 +314,10 @@ describe('below a base path', () => {
       return 'faults' in read ? read.faults : [];
     };
     for (const good of ['/cron', '/ops/cron', '/a-b_c.d~1', '/...', '']) expect(faultsOf(good)).toEqual([]);
-    for (const bad of [
-      'cron',
-      '/',
-      '/cron/',
-      '//cron',
-      '/a b',
-      '/a%20b',
-      '/:id',
-      '/*',
-      '/a?b',
-      '/..',
-      '/a/../b',
-      '/é',
-    ])
+    for (const bad of ['cron', '/', '/cron/', '//cron', '/a b', '/a%20b', '/:id', '/*', '/a?b', '/..', '/a/../b', '/é'])
       expect([bad, faultsOf(bad)]).toEqual([
         bad,
-        [
-          expect.stringMatching(
-            /^FIRELOCK_BASE_PATH is ".*"; expected: what stands before every path, such as \/cron/,
-          ),
-        ],
+        [expect.stringMatching(/^FIRELOCK_BASE_PATH is ".*"; expected: what stands before every path, such as \/cron/)],
       ]);
   });
 });

@@ -112,9 +112,7 @@ describe('without tokens', () => {
     // They are written once a second.
     await until(async () => {
       const { text } = await send(signs, 'GET /metrics', ['Host: localhost']);
-      const counted = ['foreignHost', 'proxyMark'].map(
-        (reason) => `calls_refused_total{reason="${reason}"} 5\n`,
-      );
+      const counted = ['foreignHost', 'proxyMark'].map((reason) => `calls_refused_total{reason="${reason}"} 5\n`);
       return counted.every((line) => text.includes(line)) ? true : null;
     });
   });
@@ -151,9 +149,7 @@ describe.each([
     ].entries()) {
       // Of these two whatever may be asked for; how the others are written does not depend on that.
       for (const method of place < 2 ? ['POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'TRACE'] : ['POST'])
-        for (const path of place < 2
-          ? [`${FIRED}/fire`, FIRED, '/api/v1/nothing', '/healthz']
-          : [`${FIRED}/fire`])
+        for (const path of place < 2 ? [`${FIRED}/fire`, FIRED, '/api/v1/nothing', '/healthz'] : [`${FIRED}/fire`])
           expectHarmless(
             `${method} ${path} ${header}`,
             await send(api(), `${method} ${path}`, [...own(), header]),
@@ -184,21 +180,11 @@ describe.each([
   test('reading is left to the browser, which lets no other page read an answer: no answer allows it to', async () => {
     const headers = [...own(), 'Origin: http://evil.example', 'Sec-Fetch-Site: cross-site'];
     const preflight = ['Access-Control-Request-Method: PUT', 'Access-Control-Request-Headers: authorization'];
-    for (const line of [
-      `GET ${FIRED}`,
-      `HEAD ${FIRED}`,
-      `OPTIONS ${FIRED}`,
-      'OPTIONS /nothing',
-      'OPTIONS *',
-    ]) {
+    for (const line of [`GET ${FIRED}`, `HEAD ${FIRED}`, `OPTIONS ${FIRED}`, 'OPTIONS /nothing', 'OPTIONS *']) {
       const answer = await send(api(), line, [...headers, ...(line.startsWith('O') ? preflight : [])]);
       expect([line, [200, 404, 405].includes(answer.status)]).toEqual([line, true]);
       const names = [...answer.headers.keys()].filter((name) => name.startsWith('access-control'));
-      expect([line, names, answer.headers.get('cross-origin-resource-policy')]).toEqual([
-        line,
-        [],
-        'same-origin',
-      ]);
+      expect([line, names, answer.headers.get('cross-origin-resource-policy')]).toEqual([line, [], 'same-origin']);
     }
   });
 });

@@ -36,10 +36,7 @@ test('a caller with a hundred calls under way is refused another, but not what w
   const sockets = await Promise.all(Array.from({ length: MOST }, () => open('limits/eve')));
   await until(eveIsRefused);
   const refused = await call(eve, 'GET', 'schedules');
-  expect([refused.headers.get('retry-after'), refused.body['detail']]).toEqual([
-    '1',
-    'too many calls are in progress',
-  ]);
+  expect([refused.headers.get('retry-after'), refused.body['detail']]).toEqual(['1', 'too many calls are in progress']);
   expect(await statusOf(eve, 'POST', 'queues/work/claim', { workerId: 'w' })).toBe(200);
   expect(await statusOf(eve, 'POST', 'schedules/there/fire')).toBe(202);
   expect(await statusOf(bob, 'GET', 'schedules')).toBe(200);

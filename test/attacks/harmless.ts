@@ -30,17 +30,12 @@ export function expectHarmless(what: string, answer: Refusal, statuses: readonly
     'string',
     'string',
   ]);
-  expect([what, LEAKS.exec(text)?.[0], BANNERS.filter((name) => headers.has(name))]).toEqual([
-    what,
-    undefined,
-    [],
-  ]);
+  expect([what, LEAKS.exec(text)?.[0], BANNERS.filter((name) => headers.has(name))]).toEqual([what, undefined, []]);
 }
 
 /** What came over a socket: the last answer of it, since `100 Continue` may stand before. */
 export function refusalIn(raw: string): Refusal {
-  const [, line = '', rest = ''] =
-    /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?(HTTP\/1\.1 .*)\r\n([^]*)$/.exec(raw) ?? [];
+  const [, line = '', rest = ''] = /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?(HTTP\/1\.1 .*)\r\n([^]*)$/.exec(raw) ?? [];
   const [head = '', ...bodies] = rest.split('\r\n\r\n');
   const headers = new Headers();
   for (const header of head.split('\r\n')) {

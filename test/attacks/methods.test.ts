@@ -64,8 +64,7 @@ test('without a token every method at every path is 401, so that a caller does n
   try {
     const answers = [];
     for (const method of ['GET', 'TRACE', 'OPTIONS', 'DELETE'])
-      for (const path of ['/api/v1/schedules', '/api/v1/nothing'])
-        answers.push(await call(method, path, guarded));
+      for (const path of ['/api/v1/schedules', '/api/v1/nothing']) answers.push(await call(method, path, guarded));
     expect(answers.map(({ status, text }) => [status, text])).toEqual(Array(8).fill([401, answers[0]?.text]));
   } finally {
     await guarded.stop();

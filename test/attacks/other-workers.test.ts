@@ -18,61 +18,40 @@ async function claimed(): Promise<string> {
 }
 
 const rowOf = async (id: string) => {
-  const [row] =
-    await api.sql`SELECT status, worker_id, expires_at, progress, result_body FROM runs WHERE id = ${id}`;
+  const [row] = await api.sql`SELECT status, worker_id, expires_at, progress, result_body FROM runs WHERE id = ${id}`;
   return row;
 };
 
-const WORDS = [
-  {},
-  { attempt: 1 },
-  { workerId: null },
-  { workerId: 'thief' },
-  { workerId: OWNER.toUpperCase() },
-];
+const WORDS = [{}, { attempt: 1 }, { workerId: null }, { workerId: 'thief' }, { workerId: OWNER.toUpperCase() }];
 
 test.each([
   ['leased to another worker', {}],
-  [
-    'pending again after the lease of another worker',
-    { status: 'pending', claimed_by: null, expires_at: null },
-  ],
-])(
-  'nobody speaks for a run that is %s without the name of that worker, which no answer says',
-  async (_, as) => {
-    const id = await claimed();
-    await changeRun(api.sql, id, as);
-    const before = await rowOf(id);
-    for (const { headers } of [worker, operator]) {
-      for (const word of WORDS) {
-        for (const [action, more] of [
-          ['complete', { status: 'succeeded', result: 'stolen' }],
-          ['complete', { status: 'failed', error: 'stolen' }],
-          ['heartbeat', { progress: 1 }],
-        ] as const) {
-          const answer = await api.call(
-            'POST',
-            `/api/v1/runs/${id}/${action}`,
-            { ...word, ...more },
-            headers,
-          );
-          expect([word, action, answer.status]).toEqual([word, action, 409]);
-          expect(answer.text).not.toContain(OWNER);
-        }
+  ['pending again after the lease of another worker', { status: 'pending', claimed_by: null, expires_at: null }],
+])('nobody speaks for a run that is %s without the name of that worker, which no answer says', async (_, as) => {
+  const id = await claimed();
+  await changeRun(api.sql, id, as);
+  const before = await rowOf(id);
+  for (const { headers } of [worker, operator]) {
+    for (const word of WORDS) {
+      for (const [action, more] of [
+        ['complete', { status: 'succeeded', result: 'stolen' }],
+        ['complete', { status: 'failed', error: 'stolen' }],
+        ['heartbeat', { progress: 1 }],
+      ] as const) {
+        const answer = await api.call('POST', `/api/v1/runs/${id}/${action}`, { ...word, ...more }, headers);
+        expect([word, action, answer.status]).toEqual([word, action, 409]);
+        expect(answer.text).not.toContain(OWNER);
       }
     }
-    expect(await rowOf(id)).toEqual(before);
-    const own = { status: 'succeeded', attempt: 1, workerId: OWNER };
-    const answer = await api.call('POST', `/api/v1/runs/${id}/complete`, own, worker.headers);
-    expect([answer.status, answer.body['status']]).toEqual([200, 'succeeded']);
-  },
-);
+  }
+  expect(await rowOf(id)).toEqual(before);
+  const own = { status: 'succeeded', attempt: 1, workerId: OWNER };
+  const answer = await api.call('POST', `/api/v1/runs/${id}/complete`, own, worker.headers);
+  expect([answer.status, answer.body['status']]).toEqual([200, 'succeeded']);
+});
 
 test('a worker cannot read who holds a run', async () => {
   const id = await claimed();
   for (const path of [`runs/${id}`, 'runs', 'queues', 'instances', 'audit'])
-    expect([path, (await api.call('GET', `/api/v1/${path}`, undefined, worker.headers)).status]).toEqual([
-      path,
-      403,
-    ]);
+    expect([path, (await api.call('GET', `/api/v1/${path}`, undefined, worker.headers)).status]).toEqual([path, 403]);
 });

@@ -51,10 +51,7 @@ test('each slow call uses the connections of background work, each call of a wor
   }
   for (const [path, body] of await promptCalls()) {
     api.poolsUsed.clear();
-    expect([path, (await call(bob, 'POST', path, body)).status]).toEqual([
-      path,
-      expect.toBeOneOf([200, 202]),
-    ]);
+    expect([path, (await call(bob, 'POST', path, body)).status]).toEqual([path, expect.toBeOneOf([200, 202])]);
     expect([path, ...api.poolsUsed]).toEqual([path, 'api']);
   }
 });
@@ -64,9 +61,7 @@ test('while twenty slow calls hang, one at a time, workers claim, beat and compl
   const held = await holdCalendars();
   const hanging = Array.from({ length: 20 }, () => call(eve, 'GET', 'load'));
   // These are no slow calls, but they wait too.
-  const lists = Array.from({ length: 10 }, (_, index) =>
-    call([eve, bob][index % 2] ?? eve, 'GET', 'calendars'),
-  );
+  const lists = Array.from({ length: 10 }, (_, index) => call([eve, bob][index % 2] ?? eve, 'GET', 'calendars'));
   await until(async () => ((await held.waiting()) === 3 ? true : null));
   for (const [path, body] of prompt) {
     const { status } = await call(bob, 'POST', path, body);
@@ -139,11 +134,7 @@ async function holdCalendars() {
 }
 
 /** Sends it, and resolves when the server has read it. */
-async function begin(
-  { headers }: typeof eve,
-  path: string,
-  onAnswer: (status: number) => void,
-): Promise<void> {
+async function begin({ headers }: typeof eve, path: string, onAnswer: (status: number) => void): Promise<void> {
   const { hostname, port } = new URL(api.url);
   const socket = new Socket().connect(Number(port), hostname);
   onTestFinished(() => {
@@ -152,8 +143,7 @@ async function begin(
   const lines = ` HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${headers.authorization}\r\n\r\n`;
   let received = 0;
   socket.setEncoding('latin1').on('data', (chunk: string) => {
-    for (const [, status] of chunk.matchAll(/HTTP\/1\.1 (\d+)/g))
-      if ((received += 1) === 2) onAnswer(Number(status));
+    for (const [, status] of chunk.matchAll(/HTTP\/1\.1 (\d+)/g)) if ((received += 1) === 2) onAnswer(Number(status));
   });
   // Both come in one piece, so the answer to the first one shows that the second one has come.
   socket.write(`GET /api/v1/me${lines}GET /api/v1/${path}${lines}`);

@@ -4,13 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import {
-  endedRuns,
-  expectArrived,
-  expectEverySecondPlanned,
-  pauseAll,
-  putEverySecond,
-} from '../support/fires.ts';
+import { endedRuns, expectArrived, expectEverySecondPlanned, pauseAll, putEverySecond } from '../support/fires.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { openConnection } from './raw-connection.ts';
@@ -47,9 +41,7 @@ it('a thousand connections that drip headers and bodies, or stay silent, delay n
   expect(await expectEverySecondPlanned(sql)).toBe(runs.length);
   expect(runs.length).toBeGreaterThan(SECONDS * SCHEDULES);
   expectArrived(receiver, runs);
-  expect(new Set(runs.map(({ status, attempts }) => `${status} ${attempts}`))).toEqual(
-    new Set(['succeeded 1']),
-  );
+  expect(new Set(runs.map(({ status, attempts }) => `${status} ${attempts}`))).toEqual(new Set(['succeeded 1']));
 
   // Those that have not said what they want by now are told so, and let go; those that only stay may.
   const [headers = [], , silent = [], idle = []] = drips;

@@ -92,9 +92,7 @@ describe('a pipeline', () => {
     const large = await startSigns({ mostWaiting: 50, mostWaitingInAll: 60 }, () => LARGE);
     const pipelines = [];
     for (let count = 0; count < 2; count += 1)
-      pipelines.push(
-        await openConnection(large.url, { beginning: get('/metrics').repeat(40), reads: false }),
-      );
+      pipelines.push(await openConnection(large.url, { beginning: get('/metrics').repeat(40), reads: false }));
     await pipelines[1]?.closed();
     expect(pipelines[0]?.socket.destroyed).toBe(false);
     await (await openConnection(large.url, { beginning: get('/healthz') })).answered();
@@ -104,8 +102,7 @@ describe('a pipeline', () => {
 
 test('however often they are asked for, the metrics are written once a second, and all get the same bytes', async () => {
   const { url, clock, written } = await startSigns();
-  const ask = async () =>
-    (await openConnection(url, { beginning: get('/metrics').repeat(300) })).answered(300);
+  const ask = async () => (await openConnection(url, { beginning: get('/metrics').repeat(300) })).answered(300);
   await ask();
   clock.forward(999);
   await ask();
@@ -167,8 +164,7 @@ describe('of strangers’ connections from one address', () => {
     const { url } = await startSigns(limits, () => LARGE);
     const beginning = get('/metrics').repeat(10);
     const unread = [];
-    for (let count = 0; count < 10; count += 1)
-      unread.push(await openConnection(url, { beginning, reads: false }));
+    for (let count = 0; count < 10; count += 1) unread.push(await openConnection(url, { beginning, reads: false }));
     const newcomers = [];
     for (let count = 0; count < 10; count += 1)
       newcomers.push(await openConnection(url, { beginning: get('/healthz') }));
@@ -191,9 +187,7 @@ describe('of strangers’ connections from one address', () => {
     const call = (headers: string) => `GET /api/v1/me HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
     const known = [];
     for (let count = 0; count < 15; count += 1)
-      known.push(
-        await openConnection(api.url, { beginning: call(`Authorization: Bearer ${ann.secret}\r\n`) }),
-      );
+      known.push(await openConnection(api.url, { beginning: call(`Authorization: Bearer ${ann.secret}\r\n`) }));
     for (const { answered } of known) await answered();
     known[0]?.socket.write(call(''));
     await known[0]?.answered(2);

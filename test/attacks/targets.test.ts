@@ -92,11 +92,7 @@ const TARGETS: [name: string, answer: Answer, end: End][] = [
     say(Buffer.from(`${OK}Connection: close\r\n\r\n\u0000\ud800{"executionId":"a\\u0000b"}`)),
     { status: 'succeeded' },
   ],
-  [
-    'JSON that is very deep',
-    say(`${OK}Connection: close\r\n\r\n${'['.repeat(60_000)}`),
-    { status: 'succeeded' },
-  ],
+  ['JSON that is very deep', say(`${OK}Connection: close\r\n\r\n${'['.repeat(60_000)}`), { status: 'succeeded' }],
   [
     'an execution without end',
     say(`${OK}Connection: close\r\n\r\n{"executionId":"${'x'.repeat(50_000)}"}`),
@@ -187,9 +183,7 @@ describe('a hostile target', () => {
     const daemon = await readyDaemon(database.url, {
       NODE_OPTIONS: `${QUICK_START.NODE_OPTIONS} --import=${preload}`,
     });
-    const receiver = await startReceiver((_, response) =>
-      response.setHeader('Connection', 'close').end('{}'),
-    );
+    const receiver = await startReceiver((_, response) => response.setHeader('Connection', 'close').end('{}'));
     onTestFinished(() => receiver.close());
     const url = `http://rebinding.example:${new URL(receiver.url).port}/`;
     expect(await endOf(daemon, await ask(daemon, url))).toMatchObject({ status: 'succeeded' });

@@ -37,8 +37,7 @@ async function leaveUnread(api: Api, { headers }: typeof eve, connections: numbe
     await openConnection(api.url, { beginning: request.repeat(8), reads: false });
 }
 
-const get = (api: Api, { headers }: typeof eve, path: string) =>
-  api.call('GET', `/api/v1/${path}`, undefined, headers);
+const get = (api: Api, { headers }: typeof eve, path: string) => api.call('GET', `/api/v1/${path}`, undefined, headers);
 
 test('a caller that leaves too many bytes unread is answered 429 until they are read or gone; what it changes is done, others are served', async () => {
   const api = await startLimited({ ofCaller: 12 * MIB, inAll: 128 * MIB });
@@ -72,10 +71,8 @@ test('when the answers to all are too many bytes, those who ask for more are ans
 
 test('one answer alone is sent, however large it is; what was refused or read holds nothing', async () => {
   const api = await startLimited({ ofCaller: MIB, inAll: 2 * MIB });
-  for (let asked = 0; asked < 5; asked += 1)
-    expect((await get(api, eve, 'schedules?limit=500')).status).toBe(200);
+  for (let asked = 0; asked < 5; asked += 1) expect((await get(api, eve, 'schedules?limit=500')).status).toBe(200);
   const together = await Promise.all(Array.from({ length: 10 }, () => get(api, eve, 'schedules?limit=500')));
-  for (const { status, text } of together)
-    expect([status, text.length > MIB]).toEqual([status, status === 200]);
+  for (const { status, text } of together) expect([status, text.length > MIB]).toEqual([status, status === 200]);
   expect((await get(api, eve, 'schedules?limit=500')).status).toBe(200);
 });

@@ -15,8 +15,7 @@ test('cores are read as Linux lists them', () => {
   expect(parseCores('0')).toEqual([0]);
   expect(parseCores('0,1')).toEqual([0, 1]);
   expect(parseCores('0-2,5')).toEqual([0, 1, 2, 5]);
-  for (const wrong of ['', 'a', '0,', '-1', '0 1'])
-    expect(() => parseCores(wrong)).toThrow(/no list of cores/);
+  for (const wrong of ['', 'a', '0,', '-1', '0 1']) expect(() => parseCores(wrong)).toThrow(/no list of cores/);
 });
 
 test('the work on a core is that of its processes, and core 1 is not core 10', () => {

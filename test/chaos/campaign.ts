@@ -4,13 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendGood } from '../support/calls.ts';
 import { type Verdict, check } from './checker/checker.ts';
-import {
-  type FaultCluster,
-  dumpDatabase,
-  FOLLOWER_ID,
-  POISON_ID,
-  startFaultCluster,
-} from './cluster/cluster.ts';
+import { type FaultCluster, dumpDatabase, FOLLOWER_ID, POISON_ID, startFaultCluster } from './cluster/cluster.ts';
 import { identitiesOf, observeCommands, startPulse, statsOf, ticksOf } from './cluster/observe.ts';
 import { type TargetProxy, startTargetProxy } from './cluster/fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults/faults.ts';
@@ -125,11 +119,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   }
 }
 
-async function setUp(
-  options: CampaignOptions,
-  directory: string,
-  closing: (() => Promise<unknown>)[],
-): Promise<Stage> {
+async function setUp(options: CampaignOptions, directory: string, closing: (() => Promise<unknown>)[]): Promise<Stage> {
   const cluster = options.cluster ?? (await startFaultCluster());
   closing.push(() => cluster.stop());
   const receiver = await startReceiver({

@@ -30,9 +30,7 @@ const say = beginCommand(values.quiet);
 if (values.mutants || values.control || values.only !== undefined) {
   const { root, control, only = null } = values;
   const results = await runMutants({ root, seed, only, control, say });
-  console.log(
-    `${results.filter(({ ok }) => ok).length} of ${results.length} ${control ? 'quiet' : 'caught'}`,
-  );
+  console.log(`${results.filter(({ ok }) => ok).length} of ${results.length} ${control ? 'quiet' : 'caught'}`);
   await writeReport(values.report, results);
   process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 } else {

@@ -65,8 +65,7 @@ export async function summarize(options: CampaignOptions, result: CampaignResult
     latenessMs: lateness(result),
     lost: {
       found: dump.runs.filter(({ lostAt }) => lostAt !== null).length,
-      recovered: dump.runs.filter(({ lostAt, handedOffAt }) => lostAt !== null && handedOffAt !== null)
-        .length,
+      recovered: dump.runs.filter(({ lostAt, handedOffAt }) => lostAt !== null && handedOffAt !== null).length,
     },
     takeover: takeover(result),
     ...foundBy(verdict, result.directory),
@@ -170,9 +169,7 @@ function spreadOf(values: number[]): Spread {
 
 export function quantiles(values: number[], shares: number[]): number[] {
   const sorted = [...values].sort((a, b) => a - b);
-  return shares.flatMap(
-    (share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? [],
-  );
+  return shares.flatMap((share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? []);
 }
 
 export function tally(items: readonly string[]): Record<string, number> {
@@ -186,8 +183,7 @@ function round(value: number): number {
 }
 
 export async function commitOf(root: string): Promise<string> {
-  const git = async (...given: string[]) =>
-    (await promisify(execFile)('git', ['-C', root, ...given])).stdout.trim();
+  const git = async (...given: string[]) => (await promisify(execFile)('git', ['-C', root, ...given])).stdout.trim();
   try {
     const changed = await git('status', '--porcelain', '--', 'src', 'drizzle');
     return `${await git('rev-parse', '--short', 'HEAD')}${changed === '' ? '' : ' and changes'}`;

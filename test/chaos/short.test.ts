@@ -7,9 +7,7 @@ import { profileOf } from './profiles.ts';
 import { NEEDS_LINUX } from './cluster/instance.ts';
 import { foundIn } from './checker/violations.ts';
 
-test('three daemons and two workers under kills, freezes, cuts and outages keep every promise', async ({
-  skip,
-}) => {
+test('three daemons and two workers under kills, freezes, cuts and outages keep every promise', async ({ skip }) => {
   if (process.platform !== 'linux') skip(NEEDS_LINUX);
   const profile = profileOf('short');
   const { verdict, history } = await runCampaign({

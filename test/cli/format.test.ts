@@ -112,9 +112,19 @@ test('a time is shown in UTC and in the reader’s zone', () => {
 });
 
 test('a duration is shown as precisely as it matters', () => {
-  expect(
-    [0, 35, 999, 1000, 2540, 12_345, 90_000, 5_400_000, 200_000_000, -1500, null].map(durationText),
-  ).toEqual(['0 ms', '35 ms', '999 ms', '1 s', '2.5 s', '12 s', '1.5 min', '1.5 h', '2.3 d', '-1.5 s', '']);
+  expect([0, 35, 999, 1000, 2540, 12_345, 90_000, 5_400_000, 200_000_000, -1500, null].map(durationText)).toEqual([
+    '0 ms',
+    '35 ms',
+    '999 ms',
+    '1 s',
+    '2.5 s',
+    '12 s',
+    '1.5 min',
+    '1.5 h',
+    '2.3 d',
+    '-1.5 s',
+    '',
+  ]);
 });
 
 test.each([

@@ -82,27 +82,24 @@ function obeyed(text: string): string[] | null {
   return rest.match(/(?!\n)[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu);
 }
 
-test.each(COMMANDS)(
-  'firelock %s shows what a server says, and the terminal obeys none of it',
-  async (command) => {
-    const bodies = [THING, { ...THING, items: [THING] }, HOSTILE];
-    for (const body of bodies) {
-      answer = { status: 200, body: JSON.stringify(body) };
-      const { out, err } = await on(command, '--no-json');
-      expect([obeyed(out), obeyed(err)], out + err).toEqual([null, null]);
-      expect(out + err).not.toMatch(/^firelock: forged/m);
-    }
-    const fault = { path: HOSTILE, message: HOSTILE };
-    answer = {
-      status: 409,
-      body: JSON.stringify({ title: HOSTILE, detail: HOSTILE, errors: [fault, fault] }),
-    };
-    const refused = await on(command, '--no-json');
-    expect([obeyed(refused.out), obeyed(refused.err)]).toEqual([null, null]);
-    expect(refused.err).toContain('\\u001b[31mEVIL');
-    expect(refused.err).not.toMatch(/^firelock: forged/m);
-  },
-);
+test.each(COMMANDS)('firelock %s shows what a server says, and the terminal obeys none of it', async (command) => {
+  const bodies = [THING, { ...THING, items: [THING] }, HOSTILE];
+  for (const body of bodies) {
+    answer = { status: 200, body: JSON.stringify(body) };
+    const { out, err } = await on(command, '--no-json');
+    expect([obeyed(out), obeyed(err)], out + err).toEqual([null, null]);
+    expect(out + err).not.toMatch(/^firelock: forged/m);
+  }
+  const fault = { path: HOSTILE, message: HOSTILE };
+  answer = {
+    status: 409,
+    body: JSON.stringify({ title: HOSTILE, detail: HOSTILE, errors: [fault, fault] }),
+  };
+  const refused = await on(command, '--no-json');
+  expect([obeyed(refused.out), obeyed(refused.err)]).toEqual([null, null]);
+  expect(refused.err).toContain('\\u001b[31mEVIL');
+  expect(refused.err).not.toMatch(/^firelock: forged/m);
+});
 
 test('on a terminal JSON is escaped and means the same; elsewhere it is what the server wrote', async () => {
   const body = JSON.stringify({ items: [THING], nextCursor: null });

@@ -4,11 +4,9 @@ import { holidaysIn } from '../../src/cli/settings/ics/ics-calendar.ts';
 import { type Random, createRandom } from '../chaos/random.ts';
 
 const DAY_MS = 86_400_000;
-const [FIRST, STARTS, LAST] = [
-  DateTime.utc(2019, 1, 1),
-  DateTime.utc(2020, 1, 1),
-  DateTime.utc(2039, 12, 31),
-].map((date) => date.toMillis() / DAY_MS) as [number, number, number];
+const [FIRST, STARTS, LAST] = [DateTime.utc(2019, 1, 1), DateTime.utc(2020, 1, 1), DateTime.utc(2039, 12, 31)].map(
+  (date) => date.toMillis() / DAY_MS,
+) as [number, number, number];
 const WEEKDAYS = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
 
 interface Rule {
@@ -36,8 +34,7 @@ function randomRule(random: Random): Rule {
     monthDays: hasMonthDays ? some(() => (chance(0.3) ? whole(-4, -1) : whole(1, 31))) : [],
     months: hasDays || hasMonthDays || chance(0.3) ? some(() => whole(1, 12)) : [],
     count,
-    until:
-      count === null && chance(0.25) ? DateTime.utc(whole(2024, 2034), whole(1, 12), whole(1, 28)) : null,
+    until: count === null && chance(0.25) ? DateTime.utc(whole(2024, 2034), whole(1, 12), whole(1, 28)) : null,
   };
 }
 
@@ -123,9 +120,6 @@ test('yearly rules choose the days that a walk over all days chooses', () => {
     ].join('\r\n');
     const years = { first: start.number, last: LAST };
     compared.push(`${start.text} ${textOf(rule)}`);
-    expect([compared.at(-1), holidaysIn(text, { file: 'r.ics', years }).dates]).toEqual([
-      compared.at(-1),
-      wanted,
-    ]);
+    expect([compared.at(-1), holidaysIn(text, { file: 'r.ics', years }).dates]).toEqual([compared.at(-1), wanted]);
   }
 });

@@ -14,15 +14,12 @@ const set = (input: string, ...args: string[]) =>
 
 /** A file of events, each of these lines. */
 const fileOf = (...events: string[][]) =>
-  [
-    'BEGIN:VCALENDAR',
-    ...events.flatMap((lines) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT']),
-    'END:VCALENDAR',
-  ].join('\n');
+  ['BEGIN:VCALENDAR', ...events.flatMap((lines) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT']), 'END:VCALENDAR'].join(
+    '\n',
+  );
 const UNSUPPORTED = 'not supported: delete the event from the file, and name its days by --add';
 const around = { now: () => Date.UTC(2030, 0, 1), zone: 'UTC' };
-const read = (text: string, years?: string) =>
-  holidaysIn(text, { file: 'h.ics', years: yearsIn(years, around) });
+const read = (text: string, years?: string) => holidaysIn(text, { file: 'h.ics', years: yearsIn(years, around) });
 const datesOf = (lines: string[], years?: string) => read(fileOf(lines), years).dates;
 const refusal = (lines: string[], years?: string): string => {
   try {
@@ -87,10 +84,7 @@ test('rules that holidays use: every second year, the last Monday, the 29th of F
     '2032-02-29',
   ]);
   expect(datesOf(start('20200525', 'FREQ=YEARLY;BYMONTH=5;BYDAY=-1MO'), '2030')).toEqual(['2030-05-27']);
-  expect(datesOf(start('20291201', 'FREQ=YEARLY;INTERVAL=2'), '2029..2032')).toEqual([
-    '2029-12-01',
-    '2031-12-01',
-  ]);
+  expect(datesOf(start('20291201', 'FREQ=YEARLY;INTERVAL=2'), '2029..2032')).toEqual(['2029-12-01', '2031-12-01']);
   expect(datesOf(start('20301220', 'FREQ=YEARLY;COUNT=2'))).toEqual(['2030-12-20', '2031-12-20']);
   expect(datesOf([...start('20301230', 'FREQ=YEARLY'), 'DURATION:P1W'], '2031')).toEqual([
     '2031-01-01/2031-01-05',
@@ -177,8 +171,7 @@ test('observances, which Google marks in descriptions only, are left out and nam
     'h.ics: 3 days from 3 events, 2030 to 2030',
   ]);
   const years = yearsIn('2030', around);
-  const chosen = (only?: string[], without?: string[]) =>
-    holidaysIn(text, { file: 'h.ics', years, only, without });
+  const chosen = (only?: string[], without?: string[]) => holidaysIn(text, { file: 'h.ics', years, only, without });
   expect(chosen(['katze', 'spring']).dates).toEqual(['2030-03-01', '2030-04-01']);
   expect(chosen(undefined, ['labour'])).toMatchObject({
     dates: ['2030-01-01', '2030-04-01'],
@@ -204,10 +197,7 @@ test('properties without a value are absent, the newest version of an event coun
   expect(versions.dates).toEqual(['2030-01-04']);
   expect(versions.notes).toContain('h.ics: 3 events left out for a newer one with the same UID');
   const [berlin, tokyo] = [';TZID=Europe/Berlin', ';TZID=Asia/Tokyo'];
-  const midnights = (from: string, to: string) => [
-    `DTSTART${from}:20300501T000000`,
-    `DTEND${to}:20300503T000000`,
-  ];
+  const midnights = (from: string, to: string) => [`DTSTART${from}:20300501T000000`, `DTEND${to}:20300503T000000`];
   expect(datesOf(midnights(berlin, berlin))).toEqual(['2030-05-01/2030-05-02']);
   expect(datesOf(midnights('', ''))).toEqual(['2030-05-01/2030-05-02']);
   expect(datesOf(midnights(berlin, tokyo))).toEqual([]);
@@ -215,17 +205,9 @@ test('properties without a value are absent, the newest version of an event coun
 });
 
 test('an appointment refuses no file, whatever is in it', () => {
-  const odd = [
-    'RRULE:FREQ=NEVER',
-    'no colon',
-    'RECURRENCE-ID;RANGE=THISANDFUTURE:20300101T090000',
-    'DTEND:soon',
-  ];
+  const odd = ['RRULE:FREQ=NEVER', 'no colon', 'RECURRENCE-ID;RANGE=THISANDFUTURE:20300101T090000', 'DTEND:soon'];
   const { dates, notes } = read(
-    fileOf(
-      ['DTSTART:20300101T093000Z', 'SUMMARY:Call', ...odd],
-      ['DTSTART;VALUE=DATE:20300102', 'SUMMARY:Day'],
-    ),
+    fileOf(['DTSTART:20300101T093000Z', 'SUMMARY:Call', ...odd], ['DTSTART;VALUE=DATE:20300102', 'SUMMARY:Day']),
     '2030',
   );
   expect(dates).toEqual(['2030-01-02']);
@@ -247,9 +229,7 @@ describe('a hostile file', { tags: [ATTACK] }, () => {
 
   test('cannot fill the memory by its length, or by a day that has no end', () => {
     expect(() => read('x'.repeat(5_000_000))).toThrow('longer than');
-    expect(datesOf(['DTSTART;VALUE=DATE:16010101', 'DTEND;VALUE=DATE:99991231'])).toEqual([
-      '2030-01-01/2032-12-31',
-    ]);
+    expect(datesOf(['DTSTART;VALUE=DATE:16010101', 'DTEND;VALUE=DATE:99991231'])).toEqual(['2030-01-01/2032-12-31']);
     const lines = Array.from({ length: 50_000 }, (_, index) => `X-${index};A="${index}":${index}`);
     expect(datesOf(['DTSTART;VALUE=DATE:20300101', ...lines])).toEqual(['2030-01-01']);
     expect(datesOf(['DTSTART;VALUE=DATE:20300101', 'DESCRIPTION:x', ...lines.map(() => '  x')])).toEqual([
@@ -260,16 +240,11 @@ describe('a hostile file', { tags: [ATTACK] }, () => {
   test('cannot keep the command busy by one line of a million parameters', () => {
     const parameters = ';A=1'.repeat(1_000_000);
     expect(datesOf(['DTSTART;VALUE=DATE:20300101', `X-LONG${parameters}:x`])).toEqual(['2030-01-01']);
-    expect(refusal([`DTSTART${parameters}:20300101`])).toMatch(
-      /^h.ics:3: longer than 65536 characters: DTSTA/,
-    );
+    expect(refusal([`DTSTART${parameters}:20300101`])).toMatch(/^h.ics:3: longer than 65536 characters: DTSTA/);
   });
 
   test('cannot write into the terminal by its titles', async () => {
-    const titled = fileOf(
-      ['DTSTART:20300101T090000Z', 'SUMMARY:a\u001b[2Jb'],
-      ['DTSTART;VALUE=DATE:20300101'],
-    );
+    const titled = fileOf(['DTSTART:20300101T090000Z', 'SUMMARY:a\u001b[2Jb'], ['DTSTART;VALUE=DATE:20300101']);
     expect((await set(titled)).err).toContain('“a\\u001b[2Jb”');
   });
 });

@@ -39,9 +39,7 @@ test('every command says what it does, with its options and examples that are co
 test('docs/cli.md has every exit code, and the reference of commands has every command with its options', () => {
   for (const code of [...Object.values(EXIT), 2]) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, 'm'));
   const sections = commandsReference().split('\n## ').slice(1);
-  expect(sections.map((one) => one.split('\n', 1)[0])).toEqual(
-    doers.map(({ path }) => `firelock ${path.join(' ')}`),
-  );
+  expect(sections.map((one) => one.split('\n', 1)[0])).toEqual(doers.map(({ path }) => `firelock ${path.join(' ')}`));
   for (const [at, { command }] of doers.entries())
     for (const { long, hidden } of command.options) if (!hidden) expect(sections[at]).toContain(long);
 });
@@ -55,8 +53,7 @@ test('a command line that is not understood is reported on standard error, with 
   expect((await firelock('schedule list --limt 3')).err).toContain('(Did you mean --limit?)');
   expect(await firelock('--version')).toMatchObject({ code: 0, out: 'firelock 0.0.0-test\n' });
   // 2 would be what `apply` says of changes, and `apply --prun || test $? = 2` be well.
-  for (const { path } of doers)
-    expect([path, (await firelock([...path, '--prun'])).code]).toEqual([path, 64]);
+  for (const { path } of doers) expect([path, (await firelock([...path, '--prun'])).code]).toEqual([path, 64]);
 });
 
 test('the daemon, and commands that work on its database, start and end with the exit code', async () => {
@@ -118,14 +115,7 @@ test('prints a new token, and the line that the daemon needs for it', async () =
 });
 
 test('names every fault at once, and then makes no token', async () => {
-  const { code, printed, explained } = await makeToken(
-    '-x'.slice(1),
-    'y',
-    '--role',
-    'boss',
-    '--expires',
-    'tomorrow',
-  );
+  const { code, printed, explained } = await makeToken('-x'.slice(1), 'y', '--role', 'boss', '--expires', 'tomorrow');
   expect([code, printed]).toEqual([64, []]);
   expect(explained).toEqual([
     expect.stringMatching(/give only one NAME/),

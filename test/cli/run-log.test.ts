@@ -7,10 +7,7 @@ import { until } from '../support/until.ts';
 import { firelock } from './cli.ts';
 
 const api = quietApi();
-const NOISE = Buffer.concat([
-  Buffer.from('\u001b[31mröd\u001b[0m \u001b]0;title\u0007'),
-  Buffer.from([0xff, 0]),
-]);
+const NOISE = Buffer.concat([Buffer.from('\u001b[31mröd\u001b[0m \u001b]0;title\u0007'), Buffer.from([0xff, 0])]);
 const waiters = (count: number) => until(() => (api.logFollowers.waiting() === count ? true : null));
 
 describe('firelock run log', () => {
@@ -65,10 +62,7 @@ describe('firelock run log', () => {
 
   test('says so where there is no such run, or no log of it', async () => {
     const none = await firelock('run log 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60', { url: api.url });
-    expect([none.code, none.err]).toEqual([
-      3,
-      'firelock: there is no run 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60\n',
-    ]);
+    expect([none.code, none.err]).toEqual([3, 'firelock: there is no run 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60\n']);
     const other = await serveHttp((_, response) => void response.end('x'));
     const { code, err } = await firelock('run log a', { url: other.url });
     await other.close();

@@ -12,9 +12,7 @@ const run = (...args: string[]) => firelock(args, { url: api.url });
 const onTerminal = (terminal: number, ...args: string[]) =>
   firelock(args, { url: api.url, terminal, env: { NO_COLOR: '1' }, now: Date.now() });
 const fired = async (id = 'work') =>
-  (await api.call('POST', `/api/v1/schedules/${id}/fire`, { payload: { n: 1 } })).body[
-    'id'
-  ] as unknown as string;
+  (await api.call('POST', `/api/v1/schedules/${id}/fire`, { payload: { n: 1 } })).body['id'] as unknown as string;
 const end = (id: string, status: string, error?: string) =>
   api.call('POST', `/api/v1/runs/${id}/${status === 'cancelled' ? 'cancel' : 'complete'}`, {
     ...(status !== 'cancelled' && { status, error }),
@@ -32,27 +30,18 @@ test('runs are listed, filtered, and shown with their attempts', async () => {
   };
   expect(await items('--schedule', 'work', '--from', '-1h', '--to', '+1h')).toEqual([first]);
   expect(await items('--label', 'team:billing')).toEqual([first]);
-  expect(await items('--trigger', 'manual', '--status', 'pending,cancelled', '--all')).toEqual([
-    second,
-    first,
-  ]);
+  expect(await items('--trigger', 'manual', '--status', 'pending,cancelled', '--all')).toEqual([second, first]);
   expect(await items('--key', 'none')).toEqual([]);
   const { out } = await onTerminal(120, 'run list');
-  expect(out.split('\n')[0]).toMatch(
-    /^RUN +SCHEDULE +SCHEDULED FOR +STATUS +TRIGGER +ATTEMPTS +LATE +ERROR$/,
-  );
+  expect(out.split('\n')[0]).toMatch(/^RUN +SCHEDULE +SCHEDULED FOR +STATUS +TRIGGER +ATTEMPTS +LATE +ERROR$/);
   expect(out).toMatch(new RegExp(`^${first} +work +\\d\\d-\\d\\d [\\d:]+Z +cancelled +manual`, 'm'));
   await api.sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = clock_timestamp() WHERE id = ${second}`;
-  expect((await onTerminal(200, 'run list')).out).toMatch(
-    / pending, under way since \d\d-\d\d [\d:]+Z +manual/,
-  );
+  expect((await onTerminal(200, 'run list')).out).toMatch(/ pending, under way since \d\d-\d\d [\d:]+Z +manual/);
   expect((await onTerminal(100, 'run get', second)).out).toMatch(
     /^status +pending(, [\d.]+ \w+ late)?, under way since \S+ [\d:.]+Z$/m,
   );
 
-  expect((await run('run get', second)).out).toBe(
-    `${(await api.call('GET', `/api/v1/runs/${second}`)).text}\n`,
-  );
+  expect((await run('run get', second)).out).toBe(`${(await api.call('GET', `/api/v1/runs/${second}`)).text}\n`);
   const shown = await onTerminal(100, 'run get', first);
   expect(shown.out).toMatch(/^status +cancelled \(on request\)$/m);
   expect(shown.out).toMatch(/^payload +\{"n":1\}$/m);
@@ -149,8 +138,7 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
   let [added, outages] = ['', 0];
   const fetched = globalThis.fetch;
   // The test itself still gets through.
-  const isCommand = (init?: RequestInit) =>
-    new Headers(init?.headers).get('user-agent') === 'firelock-cli/0.0.0-test';
+  const isCommand = (init?: RequestInit) => new Headers(init?.headers).get('user-agent') === 'firelock-cli/0.0.0-test';
   globalThis.fetch = (input, init) =>
     isCommand(init) && outages-- > 0 ? Promise.reject(new Error('connection lost')) : fetched(input, init);
   const react = async (line: string) => {
@@ -195,8 +183,7 @@ test('runs that depend on each other are submitted as a file, shown as a batch, 
     { ref: 'load', target, dependsOn: ['extract'] },
   ];
   const sent = { name: 'etl', labels: { pipeline: 'etl' }, items };
-  const submit = (input: unknown) =>
-    firelock('run submit --file -', { url: api.url, input: JSON.stringify(input) });
+  const submit = (input: unknown) => firelock('run submit --file -', { url: api.url, input: JSON.stringify(input) });
   const submitted = (await submit(sent)).json() as Json;
   const batchId = submitted['batchId'] as unknown as string;
   const [extract, load] = (submitted['items'] as unknown as { id: string }[]).map(({ id }) => id);

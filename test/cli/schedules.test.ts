@@ -226,8 +226,7 @@ test('a schedule is paused, resumed, shown, and deleted after a question', async
     code: 64,
     err: 'firelock: this command asks for confirmation, and there is no terminal to ask on: add --yes\n',
   });
-  const asked = (typed: string[]) =>
-    firelock('schedule delete paused', { url: api.url, terminal: 80, typed });
+  const asked = (typed: string[]) => firelock('schedule delete paused', { url: api.url, terminal: 80, typed });
   expect(await asked(['no'])).toMatchObject({
     code: 1,
     err: expect.stringContaining('nothing was changed') as string,
@@ -254,12 +253,8 @@ test('a fire is made by hand, and a coming one is skipped', async () => {
     skipped: true,
   });
   const upcoming = await onTerminal(100, 'schedule upcoming reports --count 1');
-  expect(upcoming.out.split('\n')[1]).toMatch(
-    /^\d{4}-02-29 11:00:00Z +\d{4}-02-29 12:00:00\+01:00 +skipped: moved$/,
-  );
-  expect((await onTerminal(80, 'schedule unskip reports', at)).out).toMatch(
-    /^schedule reports will fire at /,
-  );
+  expect(upcoming.out.split('\n')[1]).toMatch(/^\d{4}-02-29 11:00:00Z +\d{4}-02-29 12:00:00\+01:00 +skipped: moved$/);
+  expect((await onTerminal(80, 'schedule unskip reports', at)).out).toMatch(/^schedule reports will fire at /);
   const wrong = await run('schedule skip reports 2031-01-01T00:00:00Z');
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is not a fire time of this schedule/)]);
 });
@@ -335,8 +330,7 @@ test('schedule why says what became of each fire, in words, and of runs that no 
 
 test('schedule why says who paused, and while no instance was up', async () => {
   const { sql } = api;
-  const ago = (minutes: number) =>
-    sql`date_trunc('hour', clock_timestamp()) - make_interval(mins => ${minutes})`;
+  const ago = (minutes: number) => sql`date_trunc('hour', clock_timestamp()) - make_interval(mins => ${minutes})`;
   await api.call('PUT', '/api/v1/schedules/quiet', { ...SCHEDULE, cron: '0 * * * *', catchUp: 'skip' });
   await sql`UPDATE schedule_versions SET at = ${ago(250)} WHERE schedule_id = 'quiet'`;
   await sql`UPDATE schedules SET next_occurrence_at = ${ago(240)}, next_fire_at = ${ago(240)} WHERE id = 'quiet'`;

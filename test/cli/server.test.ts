@@ -45,9 +45,11 @@ test('the exit code and the message say how a call ended', async () => {
     { path: '/cron', message: 'is wrong' },
     { path: '', message: 'has too much' },
   ];
-  expect(
-    await asked(problem(400, { title: 'Bad Request', detail: '2 faults in the request', errors })),
-  ).toEqual([1, '', 'firelock: 2 faults in the request\n  /cron: is wrong\n  body: has too much\n']);
+  expect(await asked(problem(400, { title: 'Bad Request', detail: '2 faults in the request', errors }))).toEqual([
+    1,
+    '',
+    'firelock: 2 faults in the request\n  /cron: is wrong\n  body: has too much\n',
+  ]);
   expect(await asked(problem(401, { detail: 'no token' }))).toEqual([
     5,
     '',
@@ -120,11 +122,7 @@ test('Ctrl-C ends a call that hangs', async () => {
   const controller = new AbortController();
   const url = await answering(() => controller.abort());
   const { code, out, err } = await firelock('me', { url, signal: controller.signal });
-  expect([code, out, err]).toEqual([
-    130,
-    '',
-    'firelock: interrupted; the server may have carried out the request\n',
-  ]);
+  expect([code, out, err]).toEqual([130, '', 'firelock: interrupted; the server may have carried out the request\n']);
 });
 
 test('the audit is read with its filters, page by page', async () => {
@@ -140,8 +138,7 @@ test('the audit is read with its filters, page by page', async () => {
   const { out } = await firelock([...args, '--all'], { url, terminal: 100, env: { NO_COLOR: '1' } });
   expect(seen).toEqual(
     ['limit=500', 'limit=500&cursor=next'].map(
-      (page) =>
-        `/api/v1/audit?by=ci&action=schedule.update&scheduleId=x&from=2029-12-31T00%3A00%3A00.000Z&${page}`,
+      (page) => `/api/v1/audit?by=ci&action=schedule.update&scheduleId=x&from=2029-12-31T00%3A00%3A00.000Z&${page}`,
     ),
   );
   expect(out.split('\n').slice(0, 3)).toEqual([

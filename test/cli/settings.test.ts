@@ -55,9 +55,7 @@ test('a calendar is created and changed date by date, and the rest of it stays',
 test('a limit is created, and fields that are not named stay', async () => {
   const made = await run('limit set warehouse --max 3 --description connections');
   expect([made.code, made.err]).toEqual([0, 'created limit warehouse, version 1\n']);
-  expect((await onTerminal(80, 'limit set warehouse --max 4')).out).toBe(
-    'changed limit warehouse, version 2\n',
-  );
+  expect((await onTerminal(80, 'limit set warehouse --max 4')).out).toBe('changed limit warehouse, version 2\n');
   expect((await run('limit get warehouse')).json()).toMatchObject({
     description: 'connections',
     maxRunning: 4,
@@ -159,9 +157,7 @@ test('queues, instances, numbers and the caller are shown', async () => {
   expect((await run('stats --from +1d')).json()).toMatchObject({ totalRuns: 0 });
   expect((await run('stats --schedule nobody')).code).toBe(3);
   expect((await run('me')).json()).toEqual({ name: null, role: 'admin', scope: null });
-  expect((await onTerminal(80, 'me')).out).toBe(
-    `anonymous (the server requires no token), admin, at ${api.url}\n`,
-  );
+  expect((await onTerminal(80, 'me')).out).toBe(`anonymous (the server requires no token), admin, at ${api.url}\n`);
 });
 
 test('notifiers are written by a file, listed, shown, tested and deleted', async () => {

@@ -127,17 +127,12 @@ test('what is not under /api/v1 is answered too, also where the instance is not 
 
 test('text that is no JSON does not become another field', async () => {
   const payload = new JsonText('1,"enabled":false');
-  await expect(firelock.putSchedule({ id: 'c', body: { ...SCHEDULE, payload } })).rejects.toThrow(
-    SyntaxError,
-  );
+  await expect(firelock.putSchedule({ id: 'c', body: { ...SCHEDULE, payload } })).rejects.toThrow(SyntaxError);
 });
 
 describe('what goes over the wire', () => {
   interface Document {
-    paths: Record<
-      string,
-      Record<string, { operationId: string; parameters?: { in: string; name: string }[] }>
-    >;
+    paths: Record<string, Record<string, { operationId: string; parameters?: { in: string; name: string }[] }>>;
   }
   const file = join(import.meta.dirname, '..', '..', 'openapi', 'openapi.json');
   const { paths } = JSON.parse(readFileSync(file, 'utf8')) as Document;
@@ -168,15 +163,12 @@ describe('what goes over the wire', () => {
       const input = Object.fromEntries(parameters.map(({ name }) => [names[name] ?? name, `${name} é/?`]));
       await recording[operationId]?.(input);
       const [usedMethod, usedUrl, headers] = sent.at(-1) ?? ['', 'https://none', new Headers()];
-      const of = (place: string) =>
-        parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
+      const of = (place: string) => parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
       const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${name} é/?`));
       const url = new URL(usedUrl);
       expect([usedMethod, url.pathname]).toEqual([method, `/cron${filled}`]);
       expect([...url.searchParams]).toEqual(of('query').map((name) => [name, `${name} é/?`]));
-      expect(of('header').map((name) => headers.get(name))).toEqual(
-        of('header').map((name) => `${name} é/?`),
-      );
+      expect(of('header').map((name) => headers.get(name))).toEqual(of('header').map((name) => `${name} é/?`));
     }
   });
 
@@ -189,17 +181,13 @@ describe('what goes over the wire', () => {
   test('a call is made once, whatever becomes of it, and ends when it is told to', async () => {
     const proxy = await startReceiver(({ path }, response) => {
       if (path === '/healthz') response.writeHead(302, { location: 'https://other.example/' }).end();
-      if (path === '/readyz')
-        response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>');
+      if (path === '/readyz') response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>');
       if (path === '/api/v1/stats') response.writeHead(503, { 'retry-after': '7' }).end();
     });
     try {
       const client = createClient({ url: proxy.url });
       const redirected = await problemOf(client.getHealth());
-      expect([redirected.status, redirected.detail]).toEqual([
-        302,
-        expect.stringContaining('https://other.example/'),
-      ]);
+      expect([redirected.status, redirected.detail]).toEqual([302, expect.stringContaining('https://other.example/')]);
       const gateway = await problemOf(client.getReadiness());
       expect(gateway).toMatchObject({ status: 502, mayPass: true, detail: '<h1>Bad gateway</h1>' });
       expect(await problemOf(client.getStats())).toMatchObject({
@@ -208,9 +196,7 @@ describe('what goes over the wire', () => {
         retryAfterSeconds: 7,
       });
       await expect(client.getMe({}, { timeoutMs: 1 })).rejects.toThrow(/timeout/i);
-      await expect(client.getMe({}, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
-        'enough',
-      );
+      await expect(client.getMe({}, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough');
       const asked = proxy.arrivals.map(({ path }) => path).filter((path) => path !== '/api/v1/me');
       expect(asked).toEqual(['/healthz', '/readyz', '/api/v1/stats']);
     } finally {

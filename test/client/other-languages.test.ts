@@ -42,15 +42,7 @@ const LANGUAGES: Language[] = [
       await writeFile(join(folder, 'main.go'), program);
       await writeFile(join(folder, 'go.mod'), 'module example\n\ngo 1.19\n');
       const module = 'firelock.example/clients/go';
-      await run(folder, [
-        'go',
-        'mod',
-        'edit',
-        '-require',
-        `${module}@v0.1.0`,
-        '-replace',
-        `${module}=./firelock`,
-      ]);
+      await run(folder, ['go', 'mod', 'edit', '-require', `${module}@v0.1.0`, '-replace', `${module}=./firelock`]);
       await run(folder, ['go', 'build', '-o', 'program', '.']);
       return [join(folder, 'program')];
     },
@@ -83,10 +75,7 @@ function needs(context: TestContext, [command]: Words): void {
 }
 
 /** A program of the README, as it stands there, in a folder of its own. */
-async function programOf(
-  { name, build }: Language,
-  heading: string,
-): Promise<{ folder: string; words: Words }> {
+async function programOf({ name, build }: Language, heading: string): Promise<{ folder: string; words: Words }> {
   const readme = await readFile(join(clients, name, 'README.md'), 'utf8');
   const section = readme.split(/^## /m).find((text) => text.startsWith(heading)) ?? '';
   const [, program = ''] = new RegExp(`^\`\`\`${name}\n([^]*?)^\`\`\`$`, 'm').exec(section) ?? [];
@@ -129,8 +118,7 @@ test.for(LANGUAGES)(
     needs(context, language.tests);
     const { folder, words } = await programOf(language, 'A receiver');
     const [secret, runId, port] = [secretOf(1), runIdOf(), await freePort()];
-    const serve = () =>
-      start(folder, words, { WEBHOOK_SECRET: `${secretOf(2)} ${secret}`, PORT: String(port) });
+    const serve = () => start(folder, words, { WEBHOOK_SECRET: `${secretOf(2)} ${secret}`, PORT: String(port) });
     const send = (attempt: number) =>
       until(() =>
         fetch(`http://127.0.0.1:${port}/`, signedHandoff({ runId, attempt, secret, payload: 'hello' })).then(

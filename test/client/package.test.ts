@@ -9,8 +9,7 @@ import { startApi } from '../api/api.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
-const PACKED =
-  /^dist\/(generated\/|receiver\/|worker\/)?[\w.-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/;
+const PACKED = /^dist\/(generated\/|receiver\/|worker\/)?[\w.-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/;
 
 test('the packed package is installed without a network; a program that uses it is right, and runs', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'firelock-package-'));
@@ -19,13 +18,7 @@ test('the packed package is installed without a network; a program that uses it 
   onTestFinished(() => api.stop());
   const npm = async (folder: string, ...words: string[]) => (await run('npm', words, { cwd: folder })).stdout;
 
-  const packed = await npm(
-    join(root, 'clients', 'typescript'),
-    'pack',
-    '--json',
-    '--pack-destination',
-    directory,
-  );
+  const packed = await npm(join(root, 'clients', 'typescript'), 'pack', '--json', '--pack-destination', directory);
   const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf('['))) as [Packed];
   expect(files.map(({ path }) => path).filter((path) => !PACKED.test(path))).toEqual([]);
   expect(files.map(({ path }) => path)).toEqual(
@@ -36,8 +29,7 @@ test('the packed package is installed without a network; a program that uses it 
   expect(JSON.parse(await readFile(installed, 'utf8'))).not.toHaveProperty('dependencies');
 
   await cp(join(import.meta.dirname, 'fixtures', 'program.ts'), join(directory, 'program.mts'));
-  const options =
-    '--strict --exactOptionalPropertyTypes --module nodenext --target es2023 --types node --outDir out';
+  const options = '--strict --exactOptionalPropertyTypes --module nodenext --target es2023 --types node --outDir out';
   const types = ['--typeRoots', join(root, 'node_modules', '@types')];
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const checked = run(process.execPath, [tsc, ...options.split(' '), ...types, 'program.mts'], {

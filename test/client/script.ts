@@ -147,9 +147,7 @@ function isAskedFor(step: Step, request: IncomingMessage, sent: string): boolean
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://127.0.0.1');
   const { path, query = {}, body, text, times = 1 } = step;
   const isBody =
-    text === undefined
-      ? body === undefined || isDeepStrictEqual(JSON.parse(sent), body)
-      : sent === text.repeat(times);
+    text === undefined ? body === undefined || isDeepStrictEqual(JSON.parse(sent), body) : sent === text.repeat(times);
   return (
     request.method === 'POST' &&
     request.headers.authorization === `Bearer ${TOKEN}` &&

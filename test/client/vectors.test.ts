@@ -59,16 +59,13 @@ describe('the signature is', () => {
 describe('a receiver', () => {
   test.each(vectors.receivers)('$name', ({ steps }) => receive(steps));
 
-  test.each(vectors.callbacks)(
-    'that answers first: $name',
-    async ({ name, heartbeatSeconds = 3600, steps }) => {
-      const made = steps.filter((step) => 'path' in step);
-      await playScript({ name, steps: made }, async ({ url, asked }) => {
-        const callback = { firelock: createClient({ url, token: TOKEN }), heartbeatSeconds };
-        await receive(steps, { callback, asked });
-      });
-    },
-  );
+  test.each(vectors.callbacks)('that answers first: $name', async ({ name, heartbeatSeconds = 3600, steps }) => {
+    const made = steps.filter((step) => 'path' in step);
+    await playScript({ name, steps: made }, async ({ url, asked }) => {
+      const callback = { firelock: createClient({ url, token: TOKEN }), heartbeatSeconds };
+      await receive(steps, { callback, asked });
+    });
+  });
 });
 
 type Callbacks = Required<Pick<ReceiverOptions, 'callback'>> & Pick<Acting, 'asked'>;
@@ -110,9 +107,7 @@ async function handOver(
   taken: (request: Request) => Promise<Response>,
 ): Promise<void> {
   const { method, headers, body } = sentAs(request);
-  const answer = await taken(
-    new Request('http://127.0.0.1/', { method, headers, ...(method === 'POST' && { body }) }),
-  );
+  const answer = await taken(new Request('http://127.0.0.1/', { method, headers, ...(method === 'POST' && { body }) }));
   expect([request, answer.status]).toEqual([request, expected.status]);
   if (expected.body !== undefined) expect(await answer.json()).toEqual(expected.body);
   expect(answer.headers.get('retry-after')).toBe(expected.retryAfter ?? null);

@@ -50,25 +50,17 @@ test('every bad token is named together with the other faults, and none is shown
   });
   expect(faults).toEqual([
     expect.stringMatching(/^PORT is "eighty"/),
-    expect.stringMatching(
-      /^FIRELOCK_TRUSTED_PROXY_CIDRS is "10\.0\.0\.0\/33"; expected: addresses and ranges/,
-    ),
+    expect.stringMatching(/^FIRELOCK_TRUSTED_PROXY_CIDRS is "10\.0\.0\.0\/33"; expected: addresses and ranges/),
     expect.stringMatching(/^FIRELOCK_API_TOKENS, entry 1 \(a\): its role must be/),
     expect.stringMatching(/^FIRELOCK_API_TOKENS, entry 2 \(a\): its hash must be/),
-    expect.stringMatching(
-      /^FIRELOCK_API_TOKENS_FILE, line 1 \(d\): it has the same hash as .*entry 3 \(c\)$/,
-    ),
+    expect.stringMatching(/^FIRELOCK_API_TOKENS_FILE, line 1 \(d\): it has the same hash as .*entry 3 \(c\)$/),
   ]);
   expect(faults.join('\n')).not.toMatch(/hunter2|abab/);
 });
 
 test.each([
   ['a file that is not there', { FIRELOCK_API_TOKENS_FILE: join(folder, 'none') }, /none cannot be read$/],
-  [
-    'a file without a token',
-    { FIRELOCK_API_TOKENS_FILE: file('# none yet\n') },
-    /^FIRELOCK_API_TOKENS_FILE: no token/,
-  ],
+  ['a file without a token', { FIRELOCK_API_TOKENS_FILE: file('# none yet\n') }, /^FIRELOCK_API_TOKENS_FILE: no token/],
   ['a list without a token', { FIRELOCK_API_TOKENS: ' , ' }, /^FIRELOCK_API_TOKENS: no token/],
 ])('%s stops the start: it never means that no token is needed', (_, env: Record<string, string>, fault) => {
   expect(faultsOf({ HOST: '0.0.0.0', ...env })).toEqual([expect.stringMatching(fault)]);
@@ -112,18 +104,7 @@ test('the hosts that a request may name are names, addresses and ranges; each ot
     ['fd00::7', 128],
     ['fd00:1::/32', 32],
   ]);
-  for (const wrong of [
-    '*',
-    '*.example.com',
-    'a:80',
-    'http://a',
-    '10.0.0',
-    '10.0.0.0/33',
-    'a b',
-    '-a',
-    'a..b',
-    '',
-  ]) {
+  for (const wrong of ['*', '*.example.com', 'a:80', 'http://a', '10.0.0', '10.0.0.0/33', 'a b', '-a', 'a..b', '']) {
     const faults = faultsOf({ FIRELOCK_ALLOWED_HOSTS: `a.example,${wrong}` });
     expect([wrong, faults]).toEqual([wrong, [expect.stringMatching(/^FIRELOCK_ALLOWED_HOSTS is /)]]);
     expect(faults[0]).toContain(`; ${JSON.stringify(wrong)} is no name of a host (without a port), and `);
@@ -138,13 +119,9 @@ test('the port of the metrics must differ from PORT', () => {
   expect(accepted({}).metricsPort).toBeUndefined();
   expect(accepted({ FIRELOCK_METRICS_PORT: '9464' }).metricsPort).toBe(9464);
   expect(accepted({ PORT: '0', FIRELOCK_METRICS_PORT: '0' }).metricsPort).toBe(0);
-  expect(faultsOf({ FIRELOCK_METRICS_PORT: '8080' })).toEqual([
-    expect.stringMatching(/expected: another port$/),
-  ]);
+  expect(faultsOf({ FIRELOCK_METRICS_PORT: '8080' })).toEqual([expect.stringMatching(/expected: another port$/)]);
   for (const port of ['65536', '-1', 'x']) {
-    expect(faultsOf({ FIRELOCK_METRICS_PORT: port })).toEqual([
-      expect.stringMatching(/^FIRELOCK_METRICS_PORT is/),
-    ]);
+    expect(faultsOf({ FIRELOCK_METRICS_PORT: port })).toEqual([expect.stringMatching(/^FIRELOCK_METRICS_PORT is/)]);
   }
 });
 
@@ -167,9 +144,7 @@ test('proxies are addresses and ranges; each wrong one is named', () => {
     'fd00::/15',
   ]) {
     const faults = faultsOf({ FIRELOCK_TRUSTED_PROXY_CIDRS: `10.0.0.0/8,${wrong}` });
-    expect(faults).toEqual([
-      expect.stringMatching(/^FIRELOCK_TRUSTED_PROXY_CIDRS is .*; expected: addresses/),
-    ]);
+    expect(faults).toEqual([expect.stringMatching(/^FIRELOCK_TRUSTED_PROXY_CIDRS is .*; expected: addresses/)]);
     expect(faults[0]).toContain(`; ${JSON.stringify(wrong)} `);
   }
 });

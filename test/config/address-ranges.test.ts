@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  addressBytes,
-  addressRanges,
-  isInRange,
-  parseAddressRanges,
-} from '../../src/config/address-ranges.ts';
+import { addressBytes, addressRanges, isInRange, parseAddressRanges } from '../../src/config/address-ranges.ts';
 import { readConfig } from '../../src/config/config.ts';
 
 describe('an address', () => {
@@ -22,19 +17,12 @@ describe('an address', () => {
     expect([...(addressBytes(text) ?? [])]).toEqual(bytes);
   });
 
-  test.each([
-    '',
-    'localhost',
-    '1.2.3',
-    '1.2.3.4.5',
-    '010.0.0.1',
-    '0x7f000001',
-    '256.1.1.1',
-    '1::2::3',
-    '[::1]',
-  ])('%j is none', (text) => {
-    expect(addressBytes(text)).toBeNull();
-  });
+  test.each(['', 'localhost', '1.2.3', '1.2.3.4.5', '010.0.0.1', '0x7f000001', '256.1.1.1', '1::2::3', '[::1]'])(
+    '%j is none',
+    (text) => {
+      expect(addressBytes(text)).toBeNull();
+    },
+  );
 });
 
 test.each([
@@ -64,9 +52,7 @@ describe('the lists of the configuration', () => {
     if ('faults' in read) throw new Error(read.faults.join());
     expect(read.config.targetAllowed).toEqual([]);
     expect(read.config.targetDenied.map(({ text }) => text)).toEqual(
-      expect.arrayContaining(
-        '169.254.0.0/16 100.100.100.200/32 fd00:ec2::/32 fe80::/10 224.0.0.0/4'.split(' '),
-      ),
+      expect.arrayContaining('169.254.0.0/16 100.100.100.200/32 fd00:ec2::/32 fe80::/10 224.0.0.0/4'.split(' ')),
     );
   });
 

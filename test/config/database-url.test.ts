@@ -27,10 +27,7 @@ describe('the URL of a database', () => {
 
   it('passes on parameters for the server, and decodes names and passwords', () => {
     expect(
-      parseDatabaseUrl(
-        'postgres://a%40b:p%2C%3A@h1,h2/db?target_session_attrs=primary&search_path=x%20y',
-        {},
-      ),
+      parseDatabaseUrl('postgres://a%40b:p%2C%3A@h1,h2/db?target_session_attrs=primary&search_path=x%20y', {}),
     ).toMatchObject({
       user: 'a@b',
       password: 'p,:',
@@ -120,16 +117,14 @@ it('parameters that firelock does not follow are refused by name, all at once', 
   expect(faultsOf('sslmode=require&sslrootcert=system')).toEqual([
     expect.stringMatching(/^sslrootcert goes, as system, with/),
   ]);
-  expect(faultsOf('sslmode=yes&sslcrl=/c&sslcert=/c&schema=x&connection_limit=5&gssencmode=require')).toEqual(
-    [
-      expect.stringMatching(/^sslmode must be one of/),
-      'sslkey must be given too',
-      expect.stringMatching(/^sslcrl is not supported/),
-      expect.stringMatching(/^gssencmode must not be require/),
-      expect.stringMatching(/^schema .*: write search_path$/),
-      expect.stringMatching(/^connection_limit .*: set FIRELOCK_DATABASE_POOL$/),
-    ],
-  );
+  expect(faultsOf('sslmode=yes&sslcrl=/c&sslcert=/c&schema=x&connection_limit=5&gssencmode=require')).toEqual([
+    expect.stringMatching(/^sslmode must be one of/),
+    'sslkey must be given too',
+    expect.stringMatching(/^sslcrl is not supported/),
+    expect.stringMatching(/^gssencmode must not be require/),
+    expect.stringMatching(/^schema .*: write search_path$/),
+    expect.stringMatching(/^connection_limit .*: set FIRELOCK_DATABASE_POOL$/),
+  ]);
   expect(faultsOf('ssl=maybe')).toEqual([expect.stringMatching(/^ssl must be true or false/)]);
   expect(faultsOf('ssl=true&sslmode=disable')).toEqual([expect.stringMatching(/^ssl asks for TLS, and/)]);
 });

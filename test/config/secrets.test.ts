@@ -29,31 +29,23 @@ test('a fault names each wrong entry, and repeats no text that may be a key', ()
 
 const readList = (list: string) => readConfig({ FIRELOCK_FILE_VARIABLES: list });
 
-test(
-  'a schedules file may use the variables that are listed, and none by default',
-  { tags: [ATTACK] },
-  () => {
-    expect(readList('REPORTS_TOKEN, hook_2')).toMatchObject({
-      config: { fileVariables: ['REPORTS_TOKEN', 'hook_2'] },
-    });
-    expect(readList('')).toMatchObject({ config: { fileVariables: [] } });
-  },
-);
+test('a schedules file may use the variables that are listed, and none by default', { tags: [ATTACK] }, () => {
+  expect(readList('REPORTS_TOKEN, hook_2')).toMatchObject({
+    config: { fileVariables: ['REPORTS_TOKEN', 'hook_2'] },
+  });
+  expect(readList('')).toMatchObject({ config: { fileVariables: [] } });
+});
 
-test(
-  'a daemon does not start with a list that names its own keys, passwords and tokens',
-  { tags: [ATTACK] },
-  () => {
-    const own = 'configures firelock itself, and no file may use it';
-    expect(readList('A,FIRELOCK_SECRET_KEYS,DATABASE_URL,a-b,')).toEqual({
-      faults: [
-        'FIRELOCK_FILE_VARIABLES is "A,FIRELOCK_SECRET_KEYS,DATABASE_URL,a-b,"; expected: names of variables that a ' +
-          `schedules file may use, separated by commas (default none); "FIRELOCK_SECRET_KEYS" ${own}; ` +
-          `"DATABASE_URL" ${own}; "a-b" is not the name of a variable; "" is not the name of a variable`,
-      ],
-    });
-  },
-);
+test('a daemon does not start with a list that names its own keys, passwords and tokens', { tags: [ATTACK] }, () => {
+  const own = 'configures firelock itself, and no file may use it';
+  expect(readList('A,FIRELOCK_SECRET_KEYS,DATABASE_URL,a-b,')).toEqual({
+    faults: [
+      'FIRELOCK_FILE_VARIABLES is "A,FIRELOCK_SECRET_KEYS,DATABASE_URL,a-b,"; expected: names of variables that a ' +
+        `schedules file may use, separated by commas (default none); "FIRELOCK_SECRET_KEYS" ${own}; ` +
+        `"DATABASE_URL" ${own}; "a-b" is not the name of a variable; "" is not the name of a variable`,
+    ],
+  });
+});
 
 test('the directory of secrets is there at the start, or the start stops with a fault', () => {
   const directory = mkdtempSync(join(tmpdir(), 'firelock-secrets-'));

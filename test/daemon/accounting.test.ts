@@ -85,9 +85,7 @@ test('every moment of every schedule is accounted for, after two daemons were ki
     expect((await first.call('PATCH', `/api/v1/schedules/${id}`, { enabled: false })).status).toBe(200);
   }
   const open = ['waiting', 'pending', 'running'].join(',');
-  await until(async () =>
-    (await page<Run>(first, `/runs?status=${open}`)).items.length === 0 ? true : null,
-  );
+  await until(async () => ((await page<Run>(first, `/runs?status=${open}`)).items.length === 0 ? true : null));
 
   const seen = new Set<string>();
   for (const { id } of schedules) {
@@ -95,14 +93,7 @@ test('every moment of every schedule is accounted for, after two daemons were ki
     for (const state of states) seen.add(state);
   }
   // All that can become of a fire has become of some.
-  for (const state of [
-    'fired',
-    'paused',
-    'skipped overlap',
-    'missed skip',
-    'missed latest',
-    'missed limit',
-  ]) {
+  for (const state of ['fired', 'paused', 'skipped overlap', 'missed skip', 'missed latest', 'missed limit']) {
     expect([...seen]).toContain(state);
   }
   first.signal('SIGTERM');
@@ -111,10 +102,7 @@ test('every moment of every schedule is accounted for, after two daemons were ki
 
 /** Each second (of one version each other second) since the creation is there once, and tells what its run tells. */
 async function expectAccountedFor(daemon: Daemon, id: string): Promise<{ states: string[] }> {
-  const { createdAt, updatedAt } = (await daemon.call('GET', `/api/v1/schedules/${id}`)).body as Record<
-    string,
-    string
-  >;
+  const { createdAt, updatedAt } = (await daemon.call('GET', `/api/v1/schedules/${id}`)).body as Record<string, string>;
   const period = `from=${createdAt}&to=${updatedAt}`;
   const occurrences = await all<Occurrence>(daemon, `/schedules/${id}/occurrences?${period}`);
   const runs = await all<Run>(daemon, `/schedules/${id}/runs?from=${createdAt}`);
@@ -127,21 +115,16 @@ async function expectAccountedFor(daemon: Daemon, id: string): Promise<{ states:
   expect((moments[0] ?? Infinity) - Date.parse(createdAt ?? '')).toBeLessThanOrEqual(1000);
   expect(Date.parse(updatedAt ?? '') - (moments.at(-1) ?? 0)).toBeLessThanOrEqual(2000);
 
-  const states = occurrences.map(({ state, reason }) =>
-    reason === undefined ? state : `${state} ${reason}`,
-  );
+  const states = occurrences.map(({ state, reason }) => (reason === undefined ? state : `${state} ${reason}`));
   for (const [index, { fireAt, state, runId }] of occurrences.entries()) {
     const run = byId.get(runId ?? '');
     const what = { id, fireAt, listed: states[index] };
     if (state === 'paused') expect({ ...what, runId }).toEqual({ ...what, runId: undefined });
     else if (state === 'fired') expect({ ...what, run: run?.scheduledFor }).toEqual({ ...what, run: fireAt });
-    else if (state === 'skipped')
-      expect({ ...what, reason: run?.reason }).toEqual({ ...what, reason: 'overlap' });
+    else if (state === 'skipped') expect({ ...what, reason: run?.reason }).toEqual({ ...what, reason: 'overlap' });
     else {
       expect({ ...what, state }).toEqual({ ...what, state: 'missed' });
-      expect(Date.parse(run?.coalescedFrom ?? run?.scheduledFor ?? '')).toBeLessThanOrEqual(
-        Date.parse(fireAt),
-      );
+      expect(Date.parse(run?.coalescedFrom ?? run?.scheduledFor ?? '')).toBeLessThanOrEqual(Date.parse(fireAt));
       expect(Date.parse(run?.scheduledFor ?? '')).toBeGreaterThanOrEqual(Date.parse(fireAt));
     }
   }
@@ -168,10 +151,7 @@ async function page<Item>(daemon: Daemon, path: string): Promise<Page<Item>> {
 async function all<Item>(daemon: Daemon, path: string): Promise<Item[]> {
   const items: Item[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
-    const next: Page<Item> = await page(
-      daemon,
-      `${path}&limit=50${cursor === '' ? '' : `&cursor=${cursor}`}`,
-    );
+    const next: Page<Item> = await page(daemon, `${path}&limit=50${cursor === '' ? '' : `&cursor=${cursor}`}`);
     items.push(...next.items);
     cursor = next.nextCursor;
   }

@@ -41,8 +41,7 @@ function hangingWhereSlow(database: Database): Database {
   return {
     ...database,
     run: (work, limitMs) => (isSlow() ? database.run(never, DAY_MS) : database.run(work, limitMs)),
-    transaction: (work, limitMs) =>
-      isSlow() ? database.run(never, DAY_MS) : database.transaction(work, limitMs),
+    transaction: (work, limitMs) => (isSlow() ? database.run(never, DAY_MS) : database.transaction(work, limitMs)),
   };
 }
 

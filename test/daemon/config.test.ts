@@ -162,9 +162,7 @@ it('passwords stay out of the log, also when the database refuses them', async (
   expect(await daemon.logged(/^the migrations loop failed/)).toMatchObject({
     level: 40,
     // PgBouncer answers for a wrong password itself.
-    reason: expect.stringContaining(
-      `${THROUGH_POOLER ? 'SASL' : 'password'} authentication failed`,
-    ) as string,
+    reason: expect.stringContaining(`${THROUGH_POOLER ? 'SASL' : 'password'} authentication failed`) as string,
   });
   await daemon.stop();
   expect(daemon.lines.join('\n')).not.toContain('swordfish');

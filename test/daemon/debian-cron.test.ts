@@ -119,10 +119,7 @@ test(
   async (context) => {
     const cron = await debianCron(context);
     const [database, receiver] = await Promise.all([databaseOfTest(), receiverOfTest()]);
-    const [killed, daemon] = await Promise.all([
-      readyDaemon(database.url, SCALED),
-      readyDaemon(database.url, SCALED),
-    ]);
+    const [killed, daemon] = await Promise.all([readyDaemon(database.url, SCALED), readyDaemon(database.url, SCALED)]);
     const ran = join(cron.folder, 'ran');
     const target = ['--target-url', `${receiver.url}/run`];
     const { ids, crontab } = await observed(daemon, cron, [`echo ran >> ${ran}`], ...target);

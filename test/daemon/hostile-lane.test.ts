@@ -6,22 +6,14 @@ import { randomRunId } from '../../src/core/runs/run.ts';
 import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
-import {
-  type RunRow,
-  expectArrived,
-  expectEverySecondPlanned,
-  pauseAll,
-  putEverySecond,
-} from '../support/fires.ts';
+import { type RunRow, expectArrived, expectEverySecondPlanned, pauseAll, putEverySecond } from '../support/fires.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { insertRuns } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
 
 const HEALTHY = 3;
 /** No two alike, so that in ASCII it is three times as long, and no compression makes it fit an index row. */
-const CJK = Array.from({ length: 2000 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join(
-  '',
-);
+const CJK = Array.from({ length: 2000 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('');
 const HOSTILE_LANE = `http https://${CJK}`;
 
 it('a hostname that no index row can take is refused, and if such a lane is stored all the same, the others go on', async () => {
@@ -59,9 +51,7 @@ it('a hostname that no index row can take is refused, and if such a lane is stor
   const planned = runs.filter(({ schedule_id: id }) => id.startsWith('s'));
   expect(await expectEverySecondPlanned(sql)).toBe(planned.length);
   expectArrived(healthy, runs);
-  expect(new Set(runs.map(({ status, attempts }) => `${status} ${attempts}`))).toEqual(
-    new Set(['succeeded 1']),
-  );
+  expect(new Set(runs.map(({ status, attempts }) => `${status} ${attempts}`))).toEqual(new Set(['succeeded 1']));
   expect(healthy.arrivals).toHaveLength(runs.length);
 });
 

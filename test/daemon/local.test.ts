@@ -142,25 +142,19 @@ it('its data move to another server, as docs/restoring.md says', { tags: [LONG] 
     expect(await command.exited, command.text.out).toBe(0);
     return command.text.out;
   };
-  expect(await run({ FIRELOCK_DATA_DIR: dataDir }, 'dump', file)).toMatch(
-    /the key embedded-\w+, which is not in it/,
-  );
+  expect(await run({ FIRELOCK_DATA_DIR: dataDir }, 'dump', file)).toMatch(/the key embedded-\w+, which is not in it/);
   expect(await run({ DATABASE_URL: database.url }, 'restore', file)).toMatch(/^rows restored: \d+$/m);
   const key = (await readFile(join(dataDir, 'secret-key'), 'utf8')).trim();
   await firesWithHeader({ DATABASE_URL: database.url, FIRELOCK_SECRET_KEYS: key });
 });
 
-it(
-  'SIGTERM while the local PostgreSQL is being created ends with a clean stop of it',
-  { tags: [LONG] },
-  async () => {
-    const daemon = spawnDaemon({ FIRELOCK_DATA_DIR: dataDir, PORT: '0' });
-    await until(async () => (await serverPid(dataDir)) ?? null);
-    daemon.signal('SIGTERM');
-    expect(await daemon.exited).toBe(0);
-    expect(await serverPid(dataDir)).toBeUndefined();
-  },
-);
+it('SIGTERM while the local PostgreSQL is being created ends with a clean stop of it', { tags: [LONG] }, async () => {
+  const daemon = spawnDaemon({ FIRELOCK_DATA_DIR: dataDir, PORT: '0' });
+  await until(async () => (await serverPid(dataDir)) ?? null);
+  daemon.signal('SIGTERM');
+  expect(await daemon.exited).toBe(0);
+  expect(await serverPid(dataDir)).toBeUndefined();
+});
 
 it('an unusable data directory is named, and the process ends with code 1', async () => {
   await writeFile(join(directory, 'file'), '');

@@ -21,30 +21,26 @@ afterEach(async () => {
   await database.drop();
 });
 
-it(
-  'six daemons start at once on an empty database: one migrates, all become ready',
-  { tags: [LONG] },
-  async () => {
-    const daemons = await Promise.all(Array.from({ length: 6 }, () => readyDaemon(database.url)));
-    const messages = daemons.flatMap((daemon) => daemon.log().map(({ msg }) => msg));
-    expect(messages.filter((msg) => msg === 'migrations applied')).toHaveLength(1);
-    expect(messages.filter((msg) => msg === 'the schema is up to date')).toHaveLength(5);
+it('six daemons start at once on an empty database: one migrates, all become ready', { tags: [LONG] }, async () => {
+  const daemons = await Promise.all(Array.from({ length: 6 }, () => readyDaemon(database.url)));
+  const messages = daemons.flatMap((daemon) => daemon.log().map(({ msg }) => msg));
+  expect(messages.filter((msg) => msg === 'migrations applied')).toHaveLength(1);
+  expect(messages.filter((msg) => msg === 'the schema is up to date')).toHaveLength(5);
 
-    const folder = join(import.meta.dirname, '..', '..', 'drizzle');
-    const migrations = (await readdir(folder)).filter((name) => /^\d{4}_.*\.sql$/.test(name));
-    expect(
-      await sql`SELECT count(*)::int, count(DISTINCT hash)::int AS distinct FROM firelock_migrations`,
-    ).toEqual([{ count: migrations.length, distinct: migrations.length }]);
-    const [first] = daemons;
-    const answer = await first?.call('GET', '/api/v1/instances');
-    const { items } = answer?.body as { items: { alive: boolean }[] };
-    expect(items.map(({ alive }) => alive)).toEqual(Array.from({ length: 6 }, () => true));
+  const folder = join(import.meta.dirname, '..', '..', 'drizzle');
+  const migrations = (await readdir(folder)).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+  expect(await sql`SELECT count(*)::int, count(DISTINCT hash)::int AS distinct FROM firelock_migrations`).toEqual([
+    { count: migrations.length, distinct: migrations.length },
+  ]);
+  const [first] = daemons;
+  const answer = await first?.call('GET', '/api/v1/instances');
+  const { items } = answer?.body as { items: { alive: boolean }[] };
+  expect(items.map(({ alive }) => alive)).toEqual(Array.from({ length: 6 }, () => true));
 
-    for (const daemon of daemons) daemon.signal('SIGTERM');
-    expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0, 0, 0, 0, 0]);
-    for (const daemon of daemons) expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
-  },
-);
+  for (const daemon of daemons) daemon.signal('SIGTERM');
+  expect(await Promise.all(daemons.map(({ exited }) => exited))).toEqual([0, 0, 0, 0, 0, 0]);
+  for (const daemon of daemons) expect(daemon.log().filter(({ level }) => level >= 50)).toEqual([]);
+});
 
 it('a daemon that waits for another one to migrate says that it is not ready, and leaves at SIGTERM', async () => {
   await sql.begin(async (tx) => {
@@ -70,13 +66,8 @@ it(
   { tags: [LONG] },
   async () => {
     const ttl = { FIRELOCK_LOCK_TTL_SECONDS: '5' };
-    const [dead, survivor] = await Promise.all([
-      readyDaemon(database.url, ttl),
-      readyDaemon(database.url, ttl),
-    ]);
-    const [{ instanceId } = { instanceId: '' }] = dead
-      .log()
-      .filter(({ msg }) => msg.startsWith('registered'));
+    const [dead, survivor] = await Promise.all([readyDaemon(database.url, ttl), readyDaemon(database.url, ttl)]);
+    const [{ instanceId } = { instanceId: '' }] = dead.log().filter(({ msg }) => msg.startsWith('registered'));
     for (const id of ['locked', 'free']) {
       const schedule = { cron: '* * * * * *', enabled: false, target: { type: 'http', url: receiver.url } };
       expect((await survivor.call('PUT', `/api/v1/schedules/${id}`, schedule)).status).toBe(201);

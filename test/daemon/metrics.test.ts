@@ -32,8 +32,7 @@ it('/metrics has what the contract names, counted as the history has it, and fir
   await put(daemon, 'bad', '0 0 1 1 *');
   await put(daemon, 'slow-one', '0 0 1 1 *');
   await put(daemon, 'good', '* * * * * *');
-  for (const id of ['bad', 'bad', 'slow-one', 'good'])
-    await daemon.call('POST', `/api/v1/schedules/${id}/fire`);
+  for (const id of ['bad', 'bad', 'slow-one', 'good']) await daemon.call('POST', `/api/v1/schedules/${id}/fire`);
   await until(() => receiver.arrivals.length >= 10 || null);
   await daemon.call('PATCH', '/api/v1/schedules/good', { enabled: false });
 
@@ -65,9 +64,7 @@ it('/metrics has what the contract names, counted as the history has it, and fir
   expect(metrics.of('firelock_lease_valid')).toBe(1);
   expect(metrics.of(`firelock_zone_data_info{version="${process.versions['tz'] ?? ''}"}`)).toBe(1);
   expect(metrics.text).not.toMatch(/"(bad|slow-one|good)"/);
-  await until(async () =>
-    (await metricsOf(daemon)).of('firelock_schedules{status="paused"}') === 1 ? true : null,
-  );
+  await until(async () => ((await metricsOf(daemon)).of('firelock_schedules{status="paused"}') === 1 ? true : null));
   const sampled = await metricsOf(daemon);
   expect(sampled.of('firelock_schedules{status="active"}')).toBe(2);
   expect(sampled.of('firelock_instances_alive')).toBe(1);

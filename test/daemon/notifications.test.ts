@@ -25,8 +25,7 @@ test('a schedule that breaks is told to every channel, and so is that it is well
     pager: { type: 'pagerduty', target: http('/pager'), routingKey: 'R1' },
     mail: { type: 'email', to: ['ops@example.com'] },
   };
-  for (const [id, channel] of Object.entries(channels))
-    await put(`notifiers/${id}`, { on: ['failed'], channel });
+  for (const [id, channel] of Object.entries(channels)) await put(`notifiers/${id}`, { on: ['failed'], channel });
 
   const fired = { everySeconds: 86_400, retry: { maxAttempts: 1 } };
   await put('schedules/job', { ...fired, target: { type: 'http', url: 'http://169.254.169.254/' } });
@@ -34,9 +33,7 @@ test('a schedule that breaks is told to every channel, and so is that it is well
   const bodiesAt = (path: string) =>
     receiver.arrivals.filter((one) => one.path === path).map(({ text }) => JSON.parse(text) as unknown);
   const told = (count: number) => () =>
-    [bodiesAt('/hook'), bodiesAt('/chat'), bodiesAt('/pager'), smtp.mails].every(
-      (of) => of.length >= count,
-    ) || null;
+    [bodiesAt('/hook'), bodiesAt('/chat'), bodiesAt('/pager'), smtp.mails].every((of) => of.length >= count) || null;
   await until(told(1));
   const error = 'the address of the target is blocked';
   expect(bodiesAt('/hook')).toMatchObject([

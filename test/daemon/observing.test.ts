@@ -154,14 +154,10 @@ test(
       expect.stringMatching(/marked unknown: 1[^]*the instances begin to work within seconds/),
     ]);
     await until(() => (firedOf('restored').length >= 8 ? true : null));
-    await until(async () =>
-      JSON.stringify(await observing(daemon)).includes('"observing":false') ? true : null,
-    );
+    await until(async () => (JSON.stringify(await observing(daemon)).includes('"observing":false') ? true : null));
     expect(firedOf('restored').slice(0, 8)).toEqual(moments.slice(2));
     expect(new Set(firedOf('restored')).size).toBe(firedOf('restored').length);
-    expect(await sql`SELECT status FROM all_runs WHERE schedule_id = 'most'`).toEqual([
-      { status: 'unknown' },
-    ]);
+    expect(await sql`SELECT status FROM all_runs WHERE schedule_id = 'most'`).toEqual([{ status: 'unknown' }]);
     expect(receiver.arrivals.filter(({ path }) => path === '/most')).toEqual([]);
     expect(await sql`SELECT status, coalesced FROM all_runs WHERE status = 'skipped'`).toEqual([
       { status: 'skipped', coalesced: 1 },

@@ -41,16 +41,12 @@ const inStatus = (daemon: DaemonHere, id: string | undefined, status: string) =>
     return run.status === status ? run : null;
   });
 
-async function claimed(
-  daemon: DaemonHere,
-  queue: string,
-  workerId: string,
-): Promise<Run & { dependencies: unknown }> {
-  const { items } = await post<{ items: (Run & { dependencies: unknown })[] }>(
-    daemon,
-    `/queues/${queue}/claim`,
-    { workerId, leaseSeconds: 60, waitSeconds: 30 },
-  );
+async function claimed(daemon: DaemonHere, queue: string, workerId: string): Promise<Run & { dependencies: unknown }> {
+  const { items } = await post<{ items: (Run & { dependencies: unknown })[] }>(daemon, `/queues/${queue}/claim`, {
+    workerId,
+    leaseSeconds: 60,
+    waitSeconds: 30,
+  });
   const [run] = items;
   if (!run) throw new Error('nothing was there to claim');
   return run;

@@ -35,9 +35,7 @@ it('a worker that waits at one daemon gets what another records, and what a sche
   const first = claim(one, { workerId: 'w', waitSeconds: 60 });
   await waits(one);
   const recorded = await other.call('POST', '/api/v1/runs', { target });
-  expect(await first).toMatchObject([
-    { id: (recorded.body as { id: string }).id, attempts: 1, workerId: 'w' },
-  ]);
+  expect(await first).toMatchObject([{ id: (recorded.body as { id: string }).id, attempts: 1, workerId: 'w' }]);
 
   const second = claim(one, { workerId: 'w', waitSeconds: 60 });
   const put = await other.call('PUT', '/api/v1/schedules/pulled', { everySeconds: 1, target });
@@ -58,9 +56,7 @@ it('a daemon that stops answers the workers that wait at it, and keeps their lea
 
   const next = await readyDaemon(database.url);
   const word = { status: 'succeeded', attempt: 1, workerId: 'w' };
-  expect(
-    await next.call('POST', `/api/v1/runs/${id}/heartbeat`, { workerId: 'w', progress: 0.5 }),
-  ).toMatchObject({
+  expect(await next.call('POST', `/api/v1/runs/${id}/heartbeat`, { workerId: 'w', progress: 0.5 })).toMatchObject({
     status: 200,
     body: { status: 'running', progress: 0.5 },
   });

@@ -123,9 +123,7 @@ test('after resume --from-now none of them is sent again, and the skipped ones a
       // From the cursor of the backup to the skipped run's own moment, and the next one was fired.
       expect(coalescedFrom).toEqual(cursors[index]?.at);
       expect(coalesced).toBe((at.getTime() - coalescedFrom.getTime()) / 1000);
-      const moments = later
-        .filter(({ path }) => path === `/${id}`)
-        .map(({ body }) => Date.parse(body.scheduledFor));
+      const moments = later.filter(({ path }) => path === `/${id}`).map(({ body }) => Date.parse(body.scheduledFor));
       expect(Math.min(...moments)).toBe(at.getTime() + 1000);
       const [lastFired] = fired.filter(({ path }) => path === `/${id}`).slice(-1);
       expect(at.getTime()).toBeGreaterThanOrEqual(Date.parse(lastFired?.body.scheduledFor ?? ''));

@@ -104,9 +104,7 @@ describe('SIGTERM', () => {
 
       const second = await start();
       const settled = await succeeded(4);
-      expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(
-        settled.map(({ id }) => id).sort(),
-      );
+      expect(receiver.arrivals.map(({ body }) => body.runId).sort()).toEqual(settled.map(({ id }) => id).sort());
       for (const { failures, lateness_ms } of settled) {
         expect(failures).toBe(0);
         expect(Number(lateness_ms ?? NaN)).toBeGreaterThanOrEqual(0);
@@ -225,8 +223,7 @@ describe('SIGTERM', () => {
     daemon.signal('SIGTERM');
     expect(await daemon.exited).toBe(0);
     expect(await locked()).toEqual([]);
-    const [row] =
-      await sql`SELECT next_occurrence_at < now() - interval '59 days' AS unplanned FROM schedules`;
+    const [row] = await sql`SELECT next_occurrence_at < now() - interval '59 days' AS unplanned FROM schedules`;
     expect(row).toEqual({ unplanned: true });
     expect(await runs()).toEqual([]);
   });

@@ -25,15 +25,13 @@ describe('the alerts', () => {
     const { tests } = parse(readText('deploy/alerts.test.yml')) as { tests: { name: string }[] };
     const tested = names.flatMap((alert) => [`${alert} fires`, `${alert} is quiet`]);
     const alwaysFires = 'FirelockDeadMansSwitch is quiet';
-    expect(new Set([...tests.map(({ name }) => name), alwaysFires])).toEqual(
-      new Set([...tested, 'annotations']),
-    );
+    expect(new Set([...tests.map(({ name }) => name), alwaysFires])).toEqual(new Set([...tested, 'annotations']));
   });
 
   test('are rules and a configuration that Prometheus takes', async (context) => {
-    expect(
-      await tool(context, 'promtool', 'check', 'rules', 'deploy/helm/firelock/files/alerts.yml'),
-    ).toContain(`SUCCESS: ${names.length} rules found`);
+    expect(await tool(context, 'promtool', 'check', 'rules', 'deploy/helm/firelock/files/alerts.yml')).toContain(
+      `SUCCESS: ${names.length} rules found`,
+    );
     expect(await tool(context, 'promtool', 'check', 'config', 'deploy/prometheus.yml')).toContain(
       'SUCCESS: 1 rule files found',
     );

@@ -18,9 +18,7 @@ describe('the chart', () => {
       const { error, documents, faults } = await rendered(context, name);
       expect(error, name).toBeUndefined();
       expect(documents.length, name).toBeGreaterThan(3);
-      expect(
-        [...new Set(faults)].filter((fault) => !OPERATORS.some((kind) => fault.startsWith(kind))),
-      ).toEqual([]);
+      expect([...new Set(faults)].filter((fault) => !OPERATORS.some((kind) => fault.startsWith(kind)))).toEqual([]);
     }
     const { errors, messages } = await lint(context);
     expect(errors).toEqual([]);
@@ -65,11 +63,7 @@ describe('the chart', () => {
       return all.map(({ port, path }) => `${port} ${path}`);
     };
     expect(await probes('minimal')).toEqual(['metrics /healthz', 'metrics /healthz', 'metrics /readyz']);
-    expect(await probes('unusual')).toEqual([
-      'http /cron/healthz',
-      'http /cron/healthz',
-      'http /cron/readyz',
-    ]);
+    expect(await probes('unusual')).toEqual(['http /cron/healthz', 'http /cron/healthz', 'http /cron/readyz']);
   });
 
   test('gives the daemon variables that it knows, secrets by reference only, and no rights', async (context) => {
@@ -77,12 +71,7 @@ describe('the chart', () => {
       const { spec } = only(await rendered(context, name), 'Deployment').spec.template;
       const [container] = spec.containers;
       const { env } = container;
-      const known = [
-        ...Object.keys(VARIABLES),
-        'FIRELOCK_SECRET_KEYS',
-        'FIRELOCK_SCHEDULES_FILE',
-        'PGAPPNAME',
-      ];
+      const known = [...Object.keys(VARIABLES), 'FIRELOCK_SECRET_KEYS', 'FIRELOCK_SCHEDULES_FILE', 'PGAPPNAME'];
       expect(env.map((one) => one.name).filter((one) => !known.includes(one))).toEqual([]);
       expect(new Set(env.map((one) => one.name)).size).toBe(env.length);
       for (const one of env)
@@ -149,9 +138,7 @@ describe('the chart', () => {
       name: 'FIRELOCK_SCHEDULES_FILE',
       value: '/etc/firelock/schedules.yaml',
     });
-    expect(container.volumeMounts).toEqual([
-      { name: 'schedules', mountPath: '/etc/firelock', readOnly: true },
-    ]);
+    expect(container.volumeMounts).toEqual([{ name: 'schedules', mountPath: '/etc/firelock', readOnly: true }]);
     const dashboard = only(production, 'ConfigMap', '-dashboard').data['firelock.json'] ?? '';
     const url = 'https://git.example.org/ops/firelock/docs/runbook.md';
     expect(JSON.parse(dashboard)).toEqual(

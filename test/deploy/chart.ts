@@ -117,9 +117,7 @@ export async function rendered(context: TestContext, name: keyof typeof CASES): 
 }
 
 export function only({ documents }: Rendered, kind: string, suffix = ''): Document {
-  const found = documents.filter(
-    (one) => one.kind === kind && one.metadata.name === `demo-firelock${suffix}`,
-  );
+  const found = documents.filter((one) => one.kind === kind && one.metadata.name === `demo-firelock${suffix}`);
   const [first] = found;
   if (first === undefined || found.length > 1) throw new Error(`${found.length} of ${kind} ${suffix}`);
   return first;

@@ -86,9 +86,7 @@ describe('the dashboard', () => {
     try {
       const file = join(folder, 'rules.yml');
       await writeFile(file, stringify({ groups: [{ name: 'dashboard', rules }] }));
-      expect(await tool(context, 'promtool', 'check', 'rules', file)).toContain(
-        `SUCCESS: ${rules.length} rules found`,
-      );
+      expect(await tool(context, 'promtool', 'check', 'rules', file)).toContain(`SUCCESS: ${rules.length} rules found`);
     } finally {
       await rm(folder, { recursive: true });
     }

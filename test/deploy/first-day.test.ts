@@ -97,10 +97,7 @@ async function ofCompose(folder: string): Promise<Record<string, string>> {
   const { environment, extra_hosts: hosts } = services.firelock;
   expect(hosts).toEqual(['host.docker.internal:host-gateway']);
   const filled = Object.entries(environment).map(([name, value]) => {
-    return [
-      name,
-      value.replace(/\$\{(\w+):-(.*?)\}/g, (__, of: string, usual: string) => given[of] ?? usual),
-    ];
+    return [name, value.replace(/\$\{(\w+):-(.*?)\}/g, (__, of: string, usual: string) => given[of] ?? usual)];
   });
   return Object.fromEntries(filled) as Record<string, string>;
 }

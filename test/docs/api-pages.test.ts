@@ -9,8 +9,7 @@ import { type Said, runPage } from './shell.ts';
 
 /** Their blocks wait for fires: firing-pages.test.ts, recipes.test.ts. */
 const FIRING_PAGES = ['README.md', 'docs/quickstart.md', 'docs/recipes.md', 'examples/README.md'];
-const isRun = (block: Block) =>
-  ['run', 'statement'].includes(kindOf(block)) && listingOf(block) === undefined;
+const isRun = (block: Block) => ['run', 'statement'].includes(kindOf(block)) && listingOf(block) === undefined;
 const here = pages().filter((page) => !FIRING_PAGES.includes(page) && blocksOf(page).some(isRun));
 
 test.for(here)('the blocks of %s do what the page says', async (page) => {
@@ -42,6 +41,5 @@ function expectAnswers(page: string, said: readonly Said[], shapes: readonly str
 }
 
 async function runStatements(page: string, { sql }: Api): Promise<void> {
-  for (const block of blocksOf(page))
-    if (kindOf(block) === 'statement' && isRun(block)) await sql.unsafe(block.text);
+  for (const block of blocksOf(page)) if (kindOf(block) === 'statement' && isRun(block)) await sql.unsafe(block.text);
 }

@@ -12,10 +12,7 @@ export function expectAnswer(
 ): void {
   const matches = (answer: unknown) => expect(answer, place).toMatchObject(loosen(shown, loose) as object);
   // Of a list, a page may show one item.
-  const candidates = answers.flatMap((answer) => [
-    ...((answer as { items?: unknown[] }).items ?? []),
-    answer,
-  ]);
+  const candidates = answers.flatMap((answer) => [...((answer as { items?: unknown[] }).items ?? []), answer]);
   expect(candidates.length, `${place} shows an answer; nothing was answered`).toBeGreaterThan(0);
   const fits = candidates.some((answer) => {
     try {

@@ -28,9 +28,7 @@ test('what the README and the quick start say fires, and says why it does not', 
 test('the commands of examples/README.md end well', { tags: [LONG] }, async () => {
   await onDaemon(async (daemon) => {
     const said = await runPage('examples/README.md', { url: daemon.url });
-    expect(said.map(({ block }) => block.line)).toEqual(
-      shellBlocksOf('examples/README.md').map(({ line }) => line),
-    );
+    expect(said.map(({ block }) => block.line)).toEqual(shellBlocksOf('examples/README.md').map(({ line }) => line));
     const { body } = await daemon.call('GET', '/api/v1/runs?status=succeeded&limit=50');
     expect((body as { items: unknown[] }).items.length).toBeGreaterThan(8);
   });

@@ -5,8 +5,7 @@ import { referencePages } from '../../scripts/support/reference-pages.ts';
 import { pages, root, textOf } from './blocks.ts';
 
 /** What is no code: fenced blocks, and `code` within a line. */
-const proseOf = (text: string) =>
-  text.replaceAll(/^( *)```[^]*?^\1```$/gm, '').replaceAll(/`[^`\n]*`/g, 'code');
+const proseOf = (text: string) => text.replaceAll(/^( *)```[^]*?^\1```$/gm, '').replaceAll(/`[^`\n]*`/g, 'code');
 
 test('every link within the repository leads to a file, and its anchor to a heading', () => {
   expect(pages().flatMap((page) => deadLinksIn(page, textOf(page)))).toEqual([]);

@@ -53,15 +53,11 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'github-build': {
     origin: 'https://api.github.com',
     request: ({ id }) =>
-      json(
-        '/repos/example/app/actions/workflows/build.yml/dispatches',
-        `{"ref": "main", "inputs": {"run": "${id}"}}`,
-        {
-          ...bearer('github_pat_example'),
-          accept: 'application/vnd.github+json',
-          'x-github-api-version': '2022-11-28',
-        },
-      ),
+      json('/repos/example/app/actions/workflows/build.yml/dispatches', `{"ref": "main", "inputs": {"run": "${id}"}}`, {
+        ...bearer('github_pat_example'),
+        accept: 'application/vnd.github+json',
+        'x-github-api-version': '2022-11-28',
+      }),
     answers: [
       { statusCode: 204, body: '', status: 'succeeded' },
       { statusCode: 502, body: '', status: 'unknown' },
@@ -155,11 +151,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'airflow2-load': {
     origin: 'https://airflow2.example.com',
     request: ({ id }) =>
-      json(
-        '/api/v1/dags/load/dagRuns',
-        `{"dag_run_id": "${id}", "conf": {"table": "orders"}}`,
-        basic('example'),
-      ),
+      json('/api/v1/dags/load/dagRuns', `{"dag_run_id": "${id}", "conf": {"table": "orders"}}`, basic('example')),
     answers: [
       { statusCode: 200, body: '{"dag_id":"load","state":"queued"}', status: 'succeeded' },
       { statusCode: 409, body: '{"title":"Conflict","status":409}', status: 'succeeded' },

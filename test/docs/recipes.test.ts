@@ -56,8 +56,7 @@ test('each recipe sends what its system wants, byte for byte, and takes its answ
       for (const answer of recipe.answers) {
         systems.answer(recipe.origin, answer);
         const run = await expectRun(await fire(schedule), recipe, answer);
-        if (answer.headers?.['location'] !== undefined)
-          expect(run.executionId).toBe(answer.headers['location']);
+        if (answer.headers?.['location'] !== undefined) expect(run.executionId).toBe(answer.headers['location']);
       }
     }),
   );

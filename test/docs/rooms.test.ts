@@ -77,9 +77,7 @@ function textOf(file: string): string {
 /** Paths in code quotes; those with a wildcard or a capital placeholder (`NAME`) name no single file. */
 function namesIn(text: string): string[] {
   const quoted = [...text.matchAll(/`([\w./-]+(?:\.(?:tsx?|m?js|md|json|pml|css|sh)|\/))`/g)];
-  return quoted.flatMap(([, name = '']) =>
-    /^\/|[A-Z]{4}(?!ME)/.test(name) ? [] : [name.replace(/\/$/, '')],
-  );
+  return quoted.flatMap(([, name = '']) => (/^\/|[A-Z]{4}(?!ME)/.test(name) ? [] : [name.replace(/\/$/, '')]));
 }
 
 /** Seen from the folder or from one above it, from the top, or anywhere if it is a bare name of a file. */
@@ -107,9 +105,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 test('test/attacks/README.md names every file of attacks, and no other', () => {
   const [, section = ''] = read('test/attacks/README.md').split('\n## What was tried\n');
-  const named = [...section.matchAll(/\]\(([^)]+\.test\.ts)\)/g)].map(([, path = '']) =>
-    join('test/attacks', path),
-  );
+  const named = [...section.matchAll(/\]\(([^)]+\.test\.ts)\)/g)].map(([, path = '']) => join('test/attacks', path));
   const tagged = globSync('test/**/*.test.ts', { cwd: root }).filter((path) => hasAttacks(read(path)));
   expect(tagged.length).toBeGreaterThan(30);
   expect([...new Set(named)].toSorted()).toEqual(tagged.toSorted());

@@ -57,8 +57,7 @@ export async function runPage(page: string, stage: Stage): Promise<Said[]> {
     return await bash(PRELUDE + script.join(''), folder, env, async (code, out) => {
       const said = partsOf(out, blocks);
       const last = said.at(-1)?.block;
-      if (code !== 0)
-        throw new Error(`${last === undefined ? page : placeOf(last)} ended with ${code}:\n${out}`);
+      if (code !== 0) throw new Error(`${last === undefined ? page : placeOf(last)} ended with ${code}:\n${out}`);
       await stage.meanwhile?.(said, () => readFile(join(setting.CALLS, 'terminal'), 'utf8'));
       return said;
     });
@@ -69,11 +68,7 @@ export async function runPage(page: string, stage: Stage): Promise<Said[]> {
 }
 
 /** Copies of what the blocks of a page name, so that they may write beside it. */
-async function prepareFolder(
-  page: string,
-  home: string,
-  files: Record<string, string> = {},
-): Promise<string> {
+async function prepareFolder(page: string, home: string, files: Record<string, string> = {}): Promise<string> {
   await mkdir(join(home, 'calls'));
   await mkdir(join(home, '.config', 'fish', 'completions'), { recursive: true });
   const named = ['deploy', 'examples'].filter((folder) => `${page} ${textOf(page)}`.includes(`${folder}/`));

@@ -21,14 +21,7 @@ const BILLING_CI = newToken('billing-ci', 'admin', null, ['billing.']);
 const BILLING_WORKERS = newToken('billing-workers', 'worker', null, ['billing.']);
 const HOLIDAYS = [
   ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//example//EN', 'BEGIN:VEVENT', 'UID:new-year@example.com'],
-  ...[
-    'DTSTART;VALUE=DATE:20300101',
-    'RRULE:FREQ=YEARLY',
-    'SUMMARY:New Year',
-    'END:VEVENT',
-    'END:VCALENDAR',
-    '',
-  ],
+  ...['DTSTART;VALUE=DATE:20300101', 'RRULE:FREQ=YEARLY', 'SUMMARY:New Year', 'END:VEVENT', 'END:VCALENDAR', ''],
 ].join('\r\n');
 const HTTP = { type: 'http', url: 'http://127.0.0.1:9000/run' };
 
@@ -46,8 +39,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
         instead: { '0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60': id },
         files: {
           'holidays.ics': HOLIDAYS,
-          'schedules.yaml':
-            'schedules:\n  - { id: mail, cron: "@daily", target: { type: pull, queue: mail } }\n',
+          'schedules.yaml': 'schedules:\n  - { id: mail, cron: "@daily", target: { type: pull, queue: mail } }\n',
         },
       };
     },
@@ -122,12 +114,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     shapes: ['version', 'updatedAt'],
     after: (_, said) => {
       const puts = answersIn(said).slice(0, 4);
-      expect(puts.map((answer) => (answer as { id: string }).id)).toEqual([
-        'team',
-        'on-call',
-        'mail',
-        'hook',
-      ]);
+      expect(puts.map((answer) => (answer as { id: string }).id)).toEqual(['team', 'on-call', 'mail', 'hook']);
       const tested = said.find(({ block }) => block.text.includes('/test'))?.answers[0];
       expect(tested).toMatchObject({ trigger: 'notify', notifierId: 'hook', status: 'pending' });
     },

@@ -116,8 +116,7 @@ export async function runById(daemon: Api, id: string): Promise<AnsweredRun> {
 }
 
 export async function listRuns(daemon: Api, query = ''): Promise<AnsweredRun[]> {
-  return ((await daemon.call('GET', `/api/v1/runs?limit=500${query}`)).body as { items: AnsweredRun[] })
-    .items;
+  return ((await daemon.call('GET', `/api/v1/runs?limit=500${query}`)).body as { items: AnsweredRun[] }).items;
 }
 
 /** Resolves with the run once it is so. */

@@ -58,10 +58,7 @@ async function tryOut(start: Start): Promise<void> {
   const send = async (url: string, attempt: number, secret: string, more: object = {}) =>
     fetch(url, { ...signedHandoff({ runId: id, attempt, secret }), ...more });
   const again = await send(first.url, 3, SECOND);
-  expect([again.status, await again.json()]).toEqual([
-    expect.toBeOneOf([200, 202]),
-    { executionId: `job-${id}` },
-  ]);
+  expect([again.status, await again.json()]).toEqual([expect.toBeOneOf([200, 202]), { executionId: `job-${id}` }]);
   expect((await send(first.url, 2, FIRST)).status).toBe(409);
   expect((await send(first.url, 4, OTHER)).status).toBe(401);
   const old = signedHandoff({ runId: id, attempt: 4, secret: FIRST, at: new Date(Date.now() - 400_000) });

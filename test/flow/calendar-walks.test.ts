@@ -128,9 +128,7 @@ describe('an edit of a calendar that owes two hundred and fifty schedules a fire
   it('records what it can where the database refuses one, and where another transaction has one', async () => {
     await volume.store.rows(sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       'BEGIN IF new.schedule_id = ''s7'' THEN RAISE check_violation; END IF; RETURN new; END'`);
-    await volume.store.rows(
-      sql`CREATE TRIGGER refuse BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION refuse()`,
-    );
+    await volume.store.rows(sql`CREATE TRIGGER refuse BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION refuse()`);
     const first = walker();
     await volume.store.database.transaction(async (tx) => {
       await tx.execute(sql`SELECT FROM schedules WHERE id = 's8' FOR UPDATE`);
@@ -149,19 +147,16 @@ describe('an edit of a calendar that owes two hundred and fifty schedules a fire
 it.each([
   ['1', 0],
   ['30', 1],
-])(
-  'what is owed since two days ago is not recorded where the retention is %s day(s): %i',
-  async (days, made) => {
-    volume = await volumeOfTest({ settings: { FIRELOCK_RETENTION_DAYS: days } });
-    await putOwing(volume, 1);
-    await editCalendar(volume, [dayToExclude(2)]);
-    const { calendarWatch } = volume.workers;
-    await calendarWatch.start();
-    await until(async () => ((await unapplied()) === 0 ? true : null));
-    await calendarWatch.stop();
-    expect(await runs()).toBe(made);
-  },
-);
+])('what is owed since two days ago is not recorded where the retention is %s day(s): %i', async (days, made) => {
+  volume = await volumeOfTest({ settings: { FIRELOCK_RETENTION_DAYS: days } });
+  await putOwing(volume, 1);
+  await editCalendar(volume, [dayToExclude(2)]);
+  const { calendarWatch } = volume.workers;
+  await calendarWatch.start();
+  await until(async () => ((await unapplied()) === 0 ? true : null));
+  await calendarWatch.stop();
+  expect(await runs()).toBe(made);
+});
 
 /** Time passes with its work: ten seconds after so many pieces. */
 function longAfter(database: Volume['store']['database'], pieces: number): typeof database {

@@ -10,11 +10,7 @@ import { resumeFromNow } from '../../src/operations/resume.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
-import {
-  CALENDAR_ROWS,
-  changeLockedCalendar,
-  dropReplacedBefore,
-} from '../../src/store/calendars/calendar-rows.ts';
+import { CALENDAR_ROWS, changeLockedCalendar, dropReplacedBefore } from '../../src/store/calendars/calendar-rows.ts';
 import { lockNamed } from '../../src/store/names/named-rows.ts';
 import { putDates } from '../support/named.ts';
 import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
@@ -39,12 +35,7 @@ async function putAndDie(dates: string[], id = 'holidays') {
   return store.database.transaction(async (tx) => {
     const current = await lockNamed(tx, CALENDAR_ROWS, { id });
     if (!current) throw new Error(`there is no calendar ${id}`);
-    return changeLockedCalendar(
-      tx,
-      current,
-      { description: null, validUntil: null, dates },
-      { movesFires: true },
-    );
+    return changeLockedCalendar(tx, current, { description: null, validUntil: null, dates }, { movesFires: true });
   });
 }
 
@@ -85,9 +76,7 @@ const fires = (id: string, after: number) =>
   });
 
 const appliedVersions = () =>
-  store.rows<{ applied_version: number; version: number }>(
-    sql`SELECT applied_version, version FROM calendars`,
-  );
+  store.rows<{ applied_version: number; version: number }>(sql`SELECT applied_version, version FROM calendars`);
 
 it('an edit ends the fires at its own moment, and a second one begins them again: none is lost, none is too many', async () => {
   await put([]);
@@ -117,9 +106,7 @@ it('a calendar that is being edited delays only its users, and earlier plans are
   await instance.put('user', everySecond());
   await instance.put('other', { cron: '* * * * * *', url: receiver.url });
   const { next } = await rowOf('user');
-  const letGo = await heldTransaction(store.database, (tx) =>
-    lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' }),
-  );
+  const letGo = await heldTransaction(store.database, (tx) => lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' }));
   await instance.start();
   await fires('other', 0);
   const fenced = (event: FirelockEvent) => event.type === 'fireLocks' && event.outcome === 'fenced';
@@ -174,9 +161,7 @@ it('any instance finishes an edit: also for schedules in error and for those wit
   await instance.put('paused', { ...daily, enabled: false });
   const before = await rowOf('paused');
   const retryAt = Date.now() + 3_600_000;
-  await store.rows(
-    sql`UPDATE schedules SET error = 'test', next_fire_at = ${isoInstant(retryAt)} WHERE id = 'broken'`,
-  );
+  await store.rows(sql`UPDATE schedules SET error = 'test', next_fire_at = ${isoInstant(retryAt)} WHERE id = 'broken'`);
   await putAndDie([`${date(Date.now())}/${date(at)}`]);
   await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
   const told: FirelockEvent[] = [];
@@ -247,9 +232,7 @@ describe('the next fires of the users of an edited calendar', () => {
   it('are moved also where one row is refused: that one is named, and keeps the calendar from being applied', async () => {
     await store.rows(sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
       'BEGIN IF new.id = ''c'' THEN RAISE check_violation; END IF; RETURN new; END'`);
-    await store.rows(
-      sql`CREATE TRIGGER refuse BEFORE UPDATE ON schedules FOR EACH ROW EXECUTE FUNCTION refuse()`,
-    );
+    await store.rows(sql`CREATE TRIGGER refuse BEFORE UPDATE ON schedules FOR EACH ROW EXECUTE FUNCTION refuse()`);
     const progress = { ...noProgress(), edition: await editionOf('holidays'), limit: 2 };
     expect(await move(progress, 99)).toBe(false);
     expect(await moved()).toBe('abdef');
@@ -274,16 +257,13 @@ describe('the next fires of the users of an edited calendar', () => {
     await store.database.transaction(async (tx) => {
       await tx.execute(sql`SELECT FROM schedules WHERE id = 'a' FOR UPDATE`);
       await watch.start();
-      await until(
-        () => told.find((event) => event.type === 'nextFiresMoved' && event.calendarId === 'second') ?? null,
-      );
+      await until(() => told.find((event) => event.type === 'nextFiresMoved' && event.calendarId === 'second') ?? null);
       await until(async () => ((await moved()) === 'bcdef' ? true : null));
     });
     await until(async () => ((await moved()) === 'abcdef' ? true : null));
     expect(
       await until(
-        () =>
-          told.find((event) => event.type === 'nextFiresMoved' && event.calendarId === 'holidays') ?? null,
+        () => told.find((event) => event.type === 'nextFiresMoved' && event.calendarId === 'holidays') ?? null,
       ),
     ).toMatchObject({ moved: 6 });
     await watch.stop();
@@ -354,9 +334,7 @@ it('versions go on counting after a deletion; those that were replaced long ago 
   expect(await removeNamed({ ...events(), scope: null }, CALENDAR_KIND, 'holidays')).toBe(true);
   expect((await put([])).version).toBe(4);
   const versions = () =>
-    store.rows(
-      sql`SELECT version, dates FROM calendar_versions WHERE calendar_id = 'holidays' ORDER BY version`,
-    );
+    store.rows(sql`SELECT version, dates FROM calendar_versions WHERE calendar_id = 'holidays' ORDER BY version`);
   const dropBefore = (at: number) => store.database.run((db) => dropReplacedBefore(db, at, 10));
   expect(await dropBefore(Date.now() - DAY)).toBe(0);
   expect(await versions()).toEqual([

@@ -181,12 +181,7 @@ it('nor is it lost where the definition is edited before the edit of the calenda
     const current = await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
     if (!current) throw new Error('there is no calendar');
     const dates = [date(TOMORROW)];
-    await changeLockedCalendar(
-      tx,
-      current,
-      { description: null, validUntil: null, dates },
-      { movesFires: true },
-    );
+    await changeLockedCalendar(tx, current, { description: null, validUntil: null, dates }, { movesFires: true });
   });
   await instance.put('late', { ...late, exclude: null });
   expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);
@@ -238,9 +233,7 @@ it('a moved fire that is skipped on request is skipped, and is not made on its o
   const at = second(Date.now()) + 4000;
   await instance.put('skipped', moving({ cron: onceAt(at + DAY), onExcluded: 'previous' }));
   const request = { scheduleId: 'skipped', skipped: true, reason: null, by: null };
-  await expect(skipFire(instance.deps, { ...request, fireAt: at + DAY })).rejects.toThrow(
-    'is not a fire time',
-  );
+  await expect(skipFire(instance.deps, { ...request, fireAt: at + DAY })).rejects.toThrow('is not a fire time');
   await skipFire(instance.deps, { ...request, fireAt: at });
   await instance.start();
   expect(await firstRun('skipped')).toEqual([`${isoInstant(at)} schedule skipped`]);

@@ -211,9 +211,7 @@ describe('recording an intent', () => {
         trigger: 'catchUp',
       };
     };
-    await store.database.run((db) =>
-      recordIntentsIfLocked(db, instance.id, [advance], [at(1)], { alone: true }),
-    );
+    await store.database.run((db) => recordIntentsIfLocked(db, instance.id, [advance], [at(1)], { alone: true }));
     await store.rows(sql`UPDATE schedules SET next_fire_at = next_occurrence_at - interval '2 hours'`);
     const next = await planned();
     const recorded = await store.database.run((db) =>
@@ -221,8 +219,7 @@ describe('recording an intent', () => {
     );
     expect(recorded.advanced).toBe(1);
     expect([2, 1, 0].map((minutes) => recorded.inserted(at(minutes).id))).toEqual([true, false, true]);
-    const stored =
-      await store.rows(sql`SELECT trigger, (extract(epoch FROM scheduled_for) * 1000)::float8 AS at,
+    const stored = await store.rows(sql`SELECT trigger, (extract(epoch FROM scheduled_for) * 1000)::float8 AS at,
       (extract(epoch FROM due_at - scheduled_for) * 1000)::float8 AS delay FROM all_runs ORDER BY scheduled_for`);
     expect(stored).toEqual(
       [2, 1, 0].map((minutes) => ({ trigger: 'catchUp', at: at(minutes).scheduledFor, delay: 1 })),

@@ -73,9 +73,7 @@ describe('a schedule that is due', () => {
       sql`UPDATE schedules SET planned_through = date_trunc('minute', clock_timestamp()) - interval '150 seconds'`,
     );
     const planned = () =>
-      store.rows<{ at: string; next: string }>(
-        sql`SELECT planned_through AS at, next_fire_at AS next FROM schedules`,
-      );
+      store.rows<{ at: string; next: string }>(sql`SELECT planned_through AS at, next_fire_at AS next FROM schedules`);
     const [before] = await planned();
     await instance.start();
     await receiver.arrived(3);
@@ -131,9 +129,7 @@ describe('a schedule that is due', () => {
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at - interval '1 day',
       next_fire_at = next_fire_at - interval '1 day' WHERE id = 'day'`);
     await instance.start();
-    await until(() =>
-      receiver.arrivals.filter((arrival) => arrival.path === '/other').length >= 3 ? true : null,
-    );
+    await until(() => (receiver.arrivals.filter((arrival) => arrival.path === '/other').length >= 3 ? true : null));
     const [first] = await until(async () => {
       const found = await store.rows<RunRow>(
         sql`SELECT * FROM all_runs WHERE schedule_id = 'day' ORDER BY scheduled_for`,
@@ -168,9 +164,7 @@ describe('a schedule that is due', () => {
     await herding.start();
     const settled = await settledRuns(HERD);
     await herding.stop();
-    expect(
-      settled.every((run) => run.status === 'succeeded' && run.attempts === 1 && run.failures === 0),
-    ).toBe(true);
+    expect(settled.every((run) => run.status === 'succeeded' && run.attempts === 1 && run.failures === 0)).toBe(true);
     expect(new Set(receiver.arrivals.map((arrival) => arrival.body.scheduleId)).size).toBe(HERD);
     expect(receiver.arrivals).toHaveLength(HERD);
   });
@@ -302,8 +296,7 @@ describe('a schedule whose run the database refuses', () => {
     await store.rows(sql`UPDATE schedules SET timing = '{"cron":"every full moon"}' WHERE id = 'bad'`);
     await instance.start();
     expect((await setAsideOf('bad'))['error']).toContain('5 fields');
-    for (const id of ['refused', 'refused-alone'])
-      expect((await setAsideOf(id))['error']).toContain('index row');
+    for (const id of ['refused', 'refused-alone']) expect((await setAsideOf(id))['error']).toContain('index row');
     await allFireOn(others);
     expect(new Set((await runs()).map((run) => run.schedule_id))).toEqual(new Set(others));
     expect(instance.events.filter(({ type }) => type === 'loopFailed')).toEqual([]);

@@ -96,13 +96,10 @@ describe('a row that another transaction has locked holds up no other:', () => {
     await put('plain', EVERY_SECOND);
     await instance.start();
     await until(async () => ((await statuses('never')).includes('pending') ? true : null));
-    await whileLocked(
-      `SELECT FROM runs WHERE schedule_id = 'never' AND status = 'pending' FOR UPDATE`,
-      async () => {
-        await Promise.all([firesOn('guarded'), firesOn('plain')]);
-        expect(await statuses('never')).toContain('waiting');
-      },
-    );
+    await whileLocked(`SELECT FROM runs WHERE schedule_id = 'never' AND status = 'pending' FOR UPDATE`, async () => {
+      await Promise.all([firesOn('guarded'), firesOn('plain')]);
+      expect(await statuses('never')).toContain('waiting');
+    });
     // As soon as it is let go of, what came meanwhile is judged.
     await until(async () => {
       const open = (await statuses('never')).filter((status) => status !== 'cancelled');
@@ -152,8 +149,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
       { ref: 'dependent', url, dependsOn: ['first', 'second'] },
     );
     const statusOf = async (id = '') =>
-      (await store.rows<{ status: string }>(sql`SELECT status FROM all_runs WHERE id = ${id}::uuid`))[0]
-        ?.status;
+      (await store.rows<{ status: string }>(sql`SELECT status FROM all_runs WHERE id = ${id}::uuid`))[0]?.status;
     await until(async () => ((await statusOf(second?.id)) === 'succeeded' ? true : null));
     await whileLocked(`SELECT FROM runs WHERE id = '${dependent?.id}' FOR UPDATE`, async () => {
       await until(async () => ((await statusOf(first?.id)) === 'succeeded' ? true : null));

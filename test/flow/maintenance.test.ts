@@ -44,8 +44,7 @@ const rewind = (at = HOURLY.startAt) =>
   store.rows(sql`UPDATE schedules SET next_occurrence_at = ${new Date(at).toISOString()}::timestamptz,
     next_fire_at = ${new Date(at).toISOString()}::timestamptz WHERE id <> 'by-hand'`);
 const passes = (instance: TestInstance, loop: 'tick' | 'dispatch', count: number) => {
-  const seen = () =>
-    instance.events.filter((event) => event.type === 'loopPassed' && event.loop === loop).length;
+  const seen = () => instance.events.filter((event) => event.type === 'loopPassed' && event.loop === loop).length;
   const wanted = seen() + count;
   return until(() => seen() >= wanted || null);
 };
@@ -122,9 +121,7 @@ it('a plan under way when it begins is not recorded, and its lock is free', asyn
   await rewind(Date.now() - 7 * 86_400_000);
   const { id: instanceId } = instance;
   const lock = () =>
-    store.database.run((db) =>
-      lockDueSchedules(db, { instanceId, limit: 10, lockTtlSeconds: 120, walking: [] }),
-    );
+    store.database.run((db) => lockDueSchedules(db, { instanceId, limit: 10, lockTtlSeconds: 120, walking: [] }));
   expect(await lock()).toMatchObject({ locked: [{ id: 'walked' }], inMaintenance: false });
   await begin('plansNothing');
   expect(await lock()).toMatchObject({ locked: [], inMaintenance: true });
@@ -191,8 +188,7 @@ it('while it holds runs, workers get none, not even those that wait; when it is 
   const [id] = await pulling.accept({});
   expect(await pulling.claim()).toEqual([]);
   const waiting = pulling.claim({ waitSeconds: 60 });
-  const looks = () =>
-    pulling.events.filter((event) => event.type === 'loopPassed' && event.loop === 'pull').length;
+  const looks = () => pulling.events.filter((event) => event.type === 'loopPassed' && event.loop === 'pull').length;
   const before = looks();
   await until(() => looks() > before || null);
   expect(await store.rows(sql`SELECT FROM runs WHERE status = 'running'`)).toEqual([]);

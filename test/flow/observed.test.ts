@@ -78,9 +78,7 @@ test('moments before until are recorded and not sent, those from it on are sent,
     // A minute may have ended meanwhile: then one more is sent.
     await until(async () => {
       const ended = (await runs()).filter((run) => run.schedule_id === id && run.status === 'succeeded');
-      const sent = receiver.arrivals
-        .filter(({ body }) => body.scheduleId === id)
-        .map(({ body }) => body.runId);
+      const sent = receiver.arrivals.filter(({ body }) => body.scheduleId === id).map(({ body }) => body.runId);
       return (
         sent.toSorted().join() ===
           ended
@@ -113,10 +111,7 @@ test('an edit records what was due as the tick does', async () => {
     all
       .filter((run) => run.schedule_id === schedule)
       .slice(0, 3)
-      .map(
-        ({ id: _id, schedule_uid: _uid, schedule_id: _own, created_at: _at, updated_at: _then, ...rest }) =>
-          rest,
-      );
+      .map(({ id: _id, schedule_uid: _uid, schedule_id: _own, created_at: _at, updated_at: _then, ...rest }) => rest);
   expect(of('by-edit')).toEqual(of('by-tick'));
   expect(of('by-tick')).toMatchObject(
     new Array(3).fill({ observed: true, status: 'pending', begin_by: null, limit_id: null }),
@@ -133,9 +128,7 @@ test('a run of another schedule is followed by an observed one', async () => {
   });
   await instance.start();
   await instance.fire('parent');
-  const followed = await until(
-    async () => (await runs()).find((run) => run.schedule_id === 'follower') ?? null,
-  );
+  const followed = await until(async () => (await runs()).find((run) => run.schedule_id === 'follower') ?? null);
   expect(followed).toMatchObject({ observed: true, status: 'pending', trigger: 'after', lane: 'observed' });
   expect(receiver.arrivals).toHaveLength(1);
 });

@@ -78,9 +78,7 @@ describe.skipIf(THROUGH_POOLER).each([
     await setDefault(what, isolation);
     const setting = sql`SELECT current_setting('transaction_isolation') AS value`;
     expect(await store.rows(setting)).toEqual([{ value: 'read committed' }]);
-    expect(await store.database.transaction((tx) => rowsOf(tx)(setting))).toEqual([
-      { value: 'read committed' },
-    ]);
+    expect(await store.database.transaction((tx) => rowsOf(tx)(setting))).toEqual([{ value: 'read committed' }]);
     const api = await startApiHere();
     const body = { cron: '0 0 1 1 *', target: { type: 'http', url: receiver.url } };
     expect(await api.call('PUT', '/api/v1/schedules/one', body)).toMatchObject({ status: 201 });

@@ -36,8 +36,7 @@ const runs = (id = 'one') =>
   );
 const statuses = async (id = 'one') =>
   (await runs(id)).map(({ status, reason }) => (reason === null ? status : `${status} ${reason}`));
-const put = (overlap: Overlap, more: object = {}) =>
-  instance.put('one', { overlap, url: receiver.url, ...more });
+const put = (overlap: Overlap, more: object = {}) => instance.put('one', { overlap, url: receiver.url, ...more });
 const ended = (count: number) =>
   until(async () => {
     const found = await statuses();
@@ -115,9 +114,7 @@ describe('a fire while an earlier run of its schedule is active', () => {
     await instance.fire('one');
     await receiver.arrived(1);
     const [first] = await runs();
-    await store.rows(
-      sql`UPDATE runs SET claimed_by = NULL, due_at = clock_timestamp() + interval '10 minutes'`,
-    );
+    await store.rows(sql`UPDATE runs SET claimed_by = NULL, due_at = clock_timestamp() + interval '10 minutes'`);
     expect(first?.status).toBe('pending');
     expect(await instance.fire('one')).toMatchObject({ status: 'skipped', reason: 'overlap' });
   });
@@ -136,9 +133,7 @@ it.each(['skip', 'queue', 'replace'] as const)(
       { fires: 1, claimed: 0 },
     ]);
     // No room stays taken for runs that were recorded without a claim.
-    await store.rows(
-      sql`UPDATE schedules SET enabled = false, next_fire_at = NULL, next_occurrence_at = NULL`,
-    );
+    await store.rows(sql`UPDATE schedules SET enabled = false, next_fire_at = NULL, next_occurrence_at = NULL`);
     await until(() => {
       for (const answer of owed.splice(0)) answer();
       return Promise.resolve(instance.pipeline.dispatcher.claimed() === 0 ? true : null);
@@ -162,10 +157,7 @@ describe('fires that come together, after an outage,', () => {
     ['allow', ['pending', 'pending', 'pending', 'pending', 'pending']],
     ['skip', ['pending', 'skipped overlap', 'skipped overlap', 'skipped overlap', 'skipped overlap']],
     ['queue', ['pending', 'skipped overlap', 'skipped overlap', 'skipped overlap', 'waiting']],
-    [
-      'replace',
-      ['cancelled replaced', 'cancelled replaced', 'cancelled replaced', 'cancelled replaced', 'pending'],
-    ],
+    ['replace', ['cancelled replaced', 'cancelled replaced', 'cancelled replaced', 'cancelled replaced', 'pending']],
   ] as const)('are judged under %s as if they had come one by one', async (overlap, expected) => {
     expect(await missFive(overlap)).toEqual(expected);
   });
@@ -226,39 +218,34 @@ describe('two transactions that decide at the same moment', () => {
     await ended(2);
   });
 
-  it.each(['skip', 'queue'] as const)(
-    'forty fires on two instances under %s never overlap',
-    async (overlap) => {
-      const other = await createInstance(store);
-      let active = 0;
-      let most = 0;
-      const strict = await startReceiver((_, response) => {
-        active += 1;
-        most = Math.max(most, active);
-        setTimeout(() => {
-          active -= 1;
-          response.end('{}');
-        }, 5);
-      });
-      try {
-        await instance.put('one', { overlap, url: strict.url });
-        await Promise.all([instance.start(), other.start()]);
-        await Promise.all(
-          Array.from({ length: 8 }, async (_, index) => {
-            for (let fires = 0; fires < 5; fires += 1) await (index % 2 === 0 ? instance : other).fire('one');
-          }),
-        );
-        await until(async () =>
-          (await statuses()).every((status) => /succeeded|skipped/.test(status)) ? true : null,
-        );
-        expect(most).toBe(1);
-        expect(await runs()).toHaveLength(40);
-      } finally {
-        await other.stop();
-        await strict.close();
-      }
-    },
-  );
+  it.each(['skip', 'queue'] as const)('forty fires on two instances under %s never overlap', async (overlap) => {
+    const other = await createInstance(store);
+    let active = 0;
+    let most = 0;
+    const strict = await startReceiver((_, response) => {
+      active += 1;
+      most = Math.max(most, active);
+      setTimeout(() => {
+        active -= 1;
+        response.end('{}');
+      }, 5);
+    });
+    try {
+      await instance.put('one', { overlap, url: strict.url });
+      await Promise.all([instance.start(), other.start()]);
+      await Promise.all(
+        Array.from({ length: 8 }, async (_, index) => {
+          for (let fires = 0; fires < 5; fires += 1) await (index % 2 === 0 ? instance : other).fire('one');
+        }),
+      );
+      await until(async () => ((await statuses()).every((status) => /succeeded|skipped/.test(status)) ? true : null));
+      expect(most).toBe(1);
+      expect(await runs()).toHaveLength(40);
+    } finally {
+      await other.stop();
+      await strict.close();
+    }
+  });
 });
 
 describe('an edit of `overlap`', () => {

@@ -8,8 +8,7 @@ import { createInstance } from '../support/pipeline.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 
 const [SHARES] = parseScopeShares('a.,b.,a.nested.');
-const ids = (prefix: string, count: number) =>
-  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
 it('while one scope has more due than a batch takes, it has a quarter of one, and each other one its share', () => {
   const turns = new PlanTurns(SHARES, 500);

@@ -123,9 +123,7 @@ describe('a fire that was skipped on request', () => {
       expect(skipped.map((run) => Date.parse(run.scheduled_for))).toEqual([...new Set(asked)]);
       expect(moments).toEqual(moments.map((_, index) => (moments[0] ?? NaN) + index * 1000));
       expect(new Set(skipped.map(({ reason }) => reason))).toEqual(new Set(['request']));
-      expect(receiver.arrivals.filter(({ body }) => asked.includes(Date.parse(body.scheduledFor)))).toEqual(
-        [],
-      );
+      expect(receiver.arrivals.filter(({ body }) => asked.includes(Date.parse(body.scheduledFor)))).toEqual([]);
       expect(await store.rows(sql`SELECT FROM skips WHERE schedule_uid = ${uid}`)).toEqual([]);
     } finally {
       await other.stop();

@@ -246,9 +246,7 @@ describe('the coming days that have a partition are counted', () => {
     await store.rows(
       sql.raw(`CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ${error}; END'`),
     );
-    await store.rows(
-      sql`CREATE TRIGGER fails BEFORE DELETE ON history_other FOR EACH ROW EXECUTE FUNCTION fails()`,
-    );
+    await store.rows(sql`CREATE TRIGGER fails BEFORE DELETE ON history_other FOR EACH ROW EXECUTE FUNCTION fails()`);
     return async () => {
       await store.rows(sql`DROP FUNCTION fails CASCADE`);
     };
@@ -340,9 +338,7 @@ describe('traffic', { tags: [LONG] }, () => {
       sql`SELECT id, status, attempts, tableoid::regclass::text AS name FROM history ORDER BY id`,
     );
     expect(before).toHaveLength(100);
-    expect(ended).toEqual(
-      [...accepted].sort().map((id) => ({ id, status: 'succeeded', attempts: 1, name: ALL[0] })),
-    );
+    expect(ended).toEqual([...accepted].sort().map((id) => ({ id, status: 'succeeded', attempts: 1, name: ALL[0] })));
     const all = [...events, ...makers.flatMap((maker) => maker.of('loopFailed'))];
     expect(all.filter(({ type }) => type === 'loopFailed')).toEqual([]);
     expect(instances.flatMap((one) => one.events).filter(({ type }) => type === 'loopFailed')).toEqual([]);

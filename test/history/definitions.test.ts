@@ -126,9 +126,5 @@ it('the present definition of a notifier stays, and older ones for as long as a 
   await store.rows(sql`DELETE FROM notifiers WHERE id = 'gone'`);
 
   await dropAll();
-  expect([await versionsOf(quiet), await versionsOf(telling), await versionsOf(gone)]).toEqual([
-    [3],
-    [1, 2],
-    [],
-  ]);
+  expect([await versionsOf(quiet), await versionsOf(telling), await versionsOf(gone)]).toEqual([[3], [1, 2], []]);
 });

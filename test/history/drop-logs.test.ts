@@ -105,8 +105,7 @@ describe('a day of logs', () => {
     for (const days of [OLD, OLD - 1, OLD - 2]) {
       for (const parent of ['history', 'run_logs'] as const)
         await store.database.run((db) => createPartition(db, dayAgo(days), parent));
-      for (const id of await endedRuns(store, { endedAt: dayAgo(days) + NOON }, 5))
-        await append(id, 'printed');
+      for (const id of await endedRuns(store, { endedAt: dayAgo(days) + NOON }, 5)) await append(id, 'printed');
       await asThen(days);
     }
     const statements: string[] = [];

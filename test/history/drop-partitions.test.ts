@@ -92,22 +92,16 @@ async function dropAll(overrides: Partial<DropPartitionsDeps> = {}) {
 }
 
 const edge = (runId: string, dependsOn: string) =>
-  store.rows(
-    sql`INSERT INTO run_dependencies (run_id, depends_on, position) VALUES (${runId}, ${dependsOn}, 0)`,
-  );
+  store.rows(sql`INSERT INTO run_dependencies (run_id, depends_on, position) VALUES (${runId}, ${dependsOn}, 0)`);
 const edges = () =>
   store.rows<{ run_id: string; depends_on: string }>(
     sql`SELECT run_id, depends_on FROM run_dependencies ORDER BY run_id, depends_on`,
   );
 const ONE_OFF = '00000000-0000-0000-0000-000000000000';
 const takeKey = (key: string, runId: string, scope = ONE_OFF) =>
-  store.rows(
-    sql`INSERT INTO run_keys (scope, key, body_hash, run_id) VALUES (${scope}, ${key}, '', ${runId})`,
-  );
+  store.rows(sql`INSERT INTO run_keys (scope, key, body_hash, run_id) VALUES (${scope}, ${key}, '', ${runId})`);
 const keys = async () =>
-  (await store.rows<{ key: string }>(sql`SELECT key FROM run_keys ORDER BY key, scope`)).map(
-    ({ key }) => key,
-  );
+  (await store.rows<{ key: string }>(sql`SELECT key FROM run_keys ORDER BY key, scope`)).map(({ key }) => key);
 
 describe('days that are older than history is kept', () => {
   it('are dropped completely; younger ones stay', async () => {
@@ -222,11 +216,8 @@ describe('days that are older than history is kept', () => {
 describe('the audit', () => {
   it('is dropped by the day as history is, also rows that never had a partition of their own', async () => {
     const note = (at: number) =>
-      store.rows(
-        sql`INSERT INTO audit (at, role, outcome, detail) VALUES (${isoInstant(at)}, 'admin', 'done', '{}')`,
-      );
-    for (const day of [dayAgo(OLD), dayAgo(DAYS)])
-      await store.database.run((db) => createPartition(db, day, 'audit'));
+      store.rows(sql`INSERT INTO audit (at, role, outcome, detail) VALUES (${isoInstant(at)}, 'admin', 'done', '{}')`);
+    for (const day of [dayAgo(OLD), dayAgo(DAYS)]) await store.database.run((db) => createPartition(db, day, 'audit'));
     for (const days of [OLD, OLD - 5, DAYS, DAYS - 5]) await note(noonAgo(days));
     expect((await dropAll()).days).toEqual(TO_GO);
     const left = await store.rows(sql`SELECT tableoid::regclass::text AS name FROM audit ORDER BY at`);
@@ -335,9 +326,7 @@ describe('dependencies and keys of dropped runs', () => {
     for (const id of [half, whole])
       await store.rows(sql`INSERT INTO batches (id, labels, created_at) VALUES (${id}, '{}', now())`);
     const tag = (runId: string, batchId: string | null) =>
-      store.rows(
-        sql`INSERT INTO run_tags (run_id, batch_id, ref, place) VALUES (${runId}, ${batchId}, 'a', 0)`,
-      );
+      store.rows(sql`INSERT INTO run_tags (run_id, batch_id, ref, place) VALUES (${runId}, ${batchId}, 'a', 0)`);
     for (const batch of [half, whole, whole, whole, null]) await tag(await old(), batch);
     await tag(young, half);
     await dropAll({ batch: 2 });
@@ -456,10 +445,7 @@ describe('dependencies and keys of dropped runs', () => {
 });
 
 describe('definitions', () => {
-  async function definition(
-    uid: string,
-    given: { daysAgo: number; id?: string; change?: string; version?: number },
-  ) {
+  async function definition(uid: string, given: { daysAgo: number; id?: string; change?: string; version?: number }) {
     const { daysAgo, id = '', change = 'created', version = 1 } = given;
     await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
       VALUES (${uid}, ${version}, ${id}, ${change}, ${isoInstant(noonAgo(daysAgo))}, '{}')`);
@@ -505,9 +491,7 @@ describe('definitions', () => {
     await definition(lately, { daysAgo: 1, id: 'd', version: 2, change: 'deleted' });
     const instance = await createInstance(store);
     const there = await instance.put('e', { url: 'http://127.0.0.1:1' });
-    await store.rows(
-      sql`UPDATE schedule_versions SET at = ${isoInstant(noonAgo(OLD))} WHERE schedule_id = 'e'`,
-    );
+    await store.rows(sql`UPDATE schedule_versions SET at = ${isoInstant(noonAgo(OLD))} WHERE schedule_id = 'e'`);
     expect((await dropAll({ batch: 1 })).definitions).toBe(2);
     expect(await definitions()).toEqual(
       [`${inUse}/1`, `${inUse}/2`, `${lately}/1`, `${lately}/2`, `${there.uid}/1`].sort(),

@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  globSync,
-  mkdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, globSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { baseImage } from '../../scripts/support/base-image.ts';
 import type { Podman } from './podman.ts';
@@ -42,11 +33,7 @@ export function provideBase(podman: Podman): string {
 }
 
 function makeBase(podman: Podman): void {
-  assert.equal(
-    BASE,
-    `node:${process.versions.node}-slim`,
-    'the Dockerfile has another Node than what runs this',
-  );
+  assert.equal(BASE, `node:${process.versions.node}-slim`, 'the Dockerfile has another Node than what runs this');
   const tree = join(podman.folder, 'base');
   for (const folder of ['tmp', 'root', 'usr/bin', 'dev', 'proc', 'sys'])
     mkdirSync(join(tree, folder), { recursive: true });
@@ -60,10 +47,7 @@ function makeBase(podman: Podman): void {
   cpSync(npm, join(tree, 'usr', 'local', 'lib', 'npm'), { recursive: true });
   symlinkSync('../lib/npm/bin/npm-cli.js', join(tree, 'usr', 'local', 'bin', 'npm'));
   put(BUNDLE, join(tree, BUNDLE));
-  writeFileSync(
-    join(tree, 'etc', 'passwd'),
-    'root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n',
-  );
+  writeFileSync(join(tree, 'etc', 'passwd'), 'root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n');
   writeFileSync(join(tree, 'etc', 'group'), 'root:x:0:\nnode:x:1000:\n');
   const recipe = join(podman.folder, 'base.Dockerfile');
   writeFileSync(recipe, 'FROM scratch\nCOPY . /\nENV PATH=/usr/local/bin:/usr/bin:/bin\n');
@@ -75,10 +59,7 @@ function librariesOf(programs: readonly string[]): Set<string> {
   const linked = programs.flatMap((path) => output('ldd', path).match(/\/\S+/g) ?? []);
   const libc = linked.find((path) => path.endsWith('/libc.so.6'));
   assert.ok(libc, 'this machine has no glibc');
-  return new Set([
-    ...linked.filter((path) => !path.endsWith(':')),
-    ...globSync(join(dirname(libc), LIBRARIES)),
-  ]);
+  return new Set([...linked.filter((path) => !path.endsWith(':')), ...globSync(join(dirname(libc), LIBRARIES))]);
 }
 
 /** The file that a link leads to, under the link's name. */

@@ -52,18 +52,9 @@ function build(podman: Podman, ...options: string[]): string[] {
 
 /** npm's settings for reaching the registry, none of which is a secret. */
 function npmConfiguration(): string {
-  const settings = ['registry', 'proxy', 'https-proxy', 'noproxy'].map((name) => [
-    name,
-    npm('config', 'get', name),
-  ]);
-  const lines = settings
-    .filter(([, value]) => value !== 'null' && value !== '')
-    .map((pair) => pair.join('='));
-  lines.push(
-    'cafile=/etc/ssl/certs/ca-certificates.crt',
-    'prefer-offline=true',
-    `script-shell=${LENT}/shell`,
-  );
+  const settings = ['registry', 'proxy', 'https-proxy', 'noproxy'].map((name) => [name, npm('config', 'get', name)]);
+  const lines = settings.filter(([, value]) => value !== 'null' && value !== '').map((pair) => pair.join('='));
+  lines.push('cafile=/etc/ssl/certs/ca-certificates.crt', 'prefer-offline=true', `script-shell=${LENT}/shell`);
   return `${lines.join('\n')}\n`;
 }
 

@@ -21,12 +21,7 @@ type Where = { databaseUrl: string } | { volume: string };
 export const GRACE_SECONDS = 40;
 
 /** As docker-compose.yml has it, and without the folders of a memory disk that podman adds to `--read-only`. */
-const LOCKED = [
-  '--read-only',
-  '--read-only-tmpfs=false',
-  '--cap-drop=all',
-  '--security-opt=no-new-privileges',
-];
+const LOCKED = ['--read-only', '--read-only-tmpfs=false', '--cap-drop=all', '--security-opt=no-new-privileges'];
 
 /**
  * Resolves when it is ready. Its network is this machine's, since PostgreSQL and the target are on loopback. podman leaves
@@ -44,9 +39,7 @@ export async function startContainer(podman: Podman, name: string, where: Where)
   };
   const settings = Object.entries(variables).map(([key, value]) => `--env=${key}=${value}`);
   const ofWhere =
-    'volume' in where
-      ? [`--volume=${where.volume}:/data`, LITE]
-      : [`--env=DATABASE_URL=${where.databaseUrl}`, IMAGE];
+    'volume' in where ? [`--volume=${where.volume}:/data`, LITE] : [`--env=DATABASE_URL=${where.databaseUrl}`, IMAGE];
   const { words, env } = podman.command(
     ...['run', '--name', name, '--network=host', '--no-healthcheck', ...LOCKED, ...settings, ...ofWhere],
   );

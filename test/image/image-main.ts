@@ -45,9 +45,7 @@ const MIB = 1024 * 1024;
 /** What the image adds to its base, unpacked. */
 const MAX_MIB = 70;
 
-const { version } = JSON.parse(
-  readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'),
-) as {
+const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')) as {
   version: string;
 };
 const { values: options } = parseArgs({
@@ -101,9 +99,7 @@ function findReady(): { podman: Podman; base: string } | { reason: string } {
   try {
     const base = provideBase(podman);
     const refused = tryRuntimes(podman, BASE);
-    return refused === undefined
-      ? { podman, base }
-      : { reason: `podman starts no container here: ${refused}` };
+    return refused === undefined ? { podman, base } : { reason: `podman starts no container here: ${refused}` };
   } catch (error) {
     return { reason: `podman builds nothing here: ${reasonOf(error)}` };
   }
@@ -152,8 +148,7 @@ function isConfined({ podman, containers: [container] }: Stage) {
   assert.deepEqual(command, ['node', 'dist/main.js']);
   assert.equal(status['NSpid']?.split(' ').at(-1), '1');
   for (const field of ['Uid', 'Gid']) assert.equal(status[field], '1000 1000 1000 1000', field);
-  for (const field of ['CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
-    assert.match(status[field] ?? '', /^0+$/, field);
+  for (const field of ['CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) assert.match(status[field] ?? '', /^0+$/, field);
   assert.equal(status['NoNewPrivs'], '1');
   assert.match(mounts, /^\d+ \d+ \S+ \/\S* \/ ro[, ]/m);
 }

@@ -7,11 +7,7 @@ import { type Container, GRACE_SECONDS, startContainer } from './container.ts';
 import type { Podman } from './podman.ts';
 
 /** Twice on one volume; the first container is killed with its PostgreSQL, the second one ends as it should. */
-export async function livesOnVolume(
-  podman: Podman,
-  receiver: Receiver,
-  containers: Container[],
-): Promise<void> {
+export async function livesOnVolume(podman: Podman, receiver: Receiver, containers: Container[]): Promise<void> {
   const start = async (name: string) => {
     const container = await startContainer(podman, name, { volume: 'firelock-lite' });
     containers.push(container);

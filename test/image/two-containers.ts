@@ -39,10 +39,7 @@ export async function isSending({ url }: Container): Promise<void> {
 /** Resolves with the last second whose fires count, once these have ended. */
 export async function outlivesKill(sql: postgres.Sql, receiver: Receiver, killedAt: number): Promise<number> {
   const last = Math.floor((killedAt + AFTERWARDS_MS) / 1000) * 1000;
-  await until(
-    () => receiver.arrivals.some(({ body }) => Date.parse(body.scheduledFor) > last) || null,
-    HUNG_AFTER_MS,
-  );
+  await until(() => receiver.arrivals.some(({ body }) => Date.parse(body.scheduledFor) > last) || null, HUNG_AFTER_MS);
   await until(async () => {
     const [open] = await sql`SELECT 1 FROM runs WHERE scheduled_for <= ${new Date(last)} LIMIT 1`;
     return open === undefined || null;
@@ -64,8 +61,7 @@ export async function losesNothing(sql: postgres.Sql, receiver: Receiver, from: 
   const verdict = {
     unrecorded: due.filter((moment) => recorded.get(moment)?.length !== 1).length,
     lost: rows.filter((row) => isLeast(row) && (sent(row).length === 0 || row.status !== 'succeeded')).length,
-    neitherSucceededNorUnknown: rows.filter(({ status }) => !['succeeded', 'unknown'].includes(status))
-      .length,
+    neitherSucceededNorUnknown: rows.filter(({ status }) => !['succeeded', 'unknown'].includes(status)).length,
     doubledAtMostOnce: rows.filter((row) => !isLeast(row) && sent(row).length > 1).length,
     moreThanAttempts: rows.filter((row) => sent(row).length > attemptsOf(row)).length,
   };

@@ -1,18 +1,7 @@
 // @module-tag long
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmod,
-  chown,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -131,10 +120,7 @@ test('the server of a user killed with -9 is joined by the next start, and stopp
 test('a note of a user whose pid now belongs to another process keeps no server alive', async () => {
   await haveCluster();
   const user = await ready();
-  await writeFile(
-    join(dataDir, 'postgres', 'users', `${process.pid}-left-over`),
-    `${process.pid}\nlong ago\n`,
-  );
+  await writeFile(join(dataDir, 'postgres', 'users', `${process.pid}-left-over`), `${process.pid}\nlong ago\n`);
   await user.end('SIGTERM');
   expect(await serverPid(dataDir)).toBeUndefined();
 });

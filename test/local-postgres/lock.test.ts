@@ -29,9 +29,7 @@ test('one process holds the lock once at a time, and an error releases it', asyn
     expect(holders).toBe(1);
     holders -= 1;
   };
-  await expect(withLock(directory, () => Promise.reject(new Error('in the body')))).rejects.toThrow(
-    'in the body',
-  );
+  await expect(withLock(directory, () => Promise.reject(new Error('in the body')))).rejects.toThrow('in the body');
   await Promise.all(Array.from({ length: 10 }, () => withLock(directory, turn)));
 });
 

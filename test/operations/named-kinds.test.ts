@@ -10,10 +10,7 @@ import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type EventBus, createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
-import {
-  type KnownConnection,
-  findChangedConnections,
-} from '../../src/store/connections/find-connections.ts';
+import { type KnownConnection, findChangedConnections } from '../../src/store/connections/find-connections.ts';
 import { putLimitOf } from '../support/named.ts';
 import { type MigratedDatabase, createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { SECRETS } from '../support/secrets.ts';
@@ -84,9 +81,7 @@ test.each([
 );
 
 test('a reader learns in one look what has changed, and what is gone', async () => {
-  const [kept, edited, gone, again] = await Promise.all(
-    ['kept', 'edited', 'gone', 'again'].map((id) => put(id)),
-  );
+  const [kept, edited, gone, again] = await Promise.all(['kept', 'edited', 'gone', 'again'].map((id) => put(id)));
   const known: KnownConnection[] = [kept, edited, gone, again].map(
     (one) => one?.thing ?? { id: '', uid: null, version: null, edition: null },
   );

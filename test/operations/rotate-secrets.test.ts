@@ -2,11 +2,7 @@ import { pagingBody } from '../../src/core/alerts/texts/pagerduty-event.ts';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ConnectionFields } from '../../src/core/connections/connection.ts';
-import {
-  keyIdsOfConnection,
-  openConnection,
-  sealConnection,
-} from '../../src/core/connections/connection-secrets.ts';
+import { keyIdsOfConnection, openConnection, sealConnection } from '../../src/core/connections/connection-secrets.ts';
 import type { HttpTarget, Target } from '../../src/core/schedules/schedule.ts';
 import { keyIdsIn, openTarget, sealTarget } from '../../src/core/schedules/target-secrets.ts';
 import { CONNECTION_KIND } from '../../src/operations/named-kinds.ts';

@@ -38,22 +38,17 @@ const register = () =>
   );
 const entries = () => store.rows(sql`SELECT detail FROM audit WHERE action = 'installation.take-over'`);
 
-test.each([true, false])(
-  'of two take-overs at the same moment one is made (by the setting: %s)',
-  async (isSet) => {
-    if (!isSet) await store.database.transaction((tx) => observe(tx, null));
-    const calls = await Promise.allSettled([takeOverNow(isSet), takeOverNow(isSet)]);
-    const [refused, ...others] = calls.flatMap((call) =>
-      call.status === 'rejected' ? [call.reason as unknown] : [],
-    );
-    expect([refused, others]).toEqual([expect.any(OperationRefused), []]);
-    expect(await entries()).toHaveLength(1);
-    const { mode, tookOver } = await store.database.run(readInstallation);
-    expect([mode, tookOver?.since, tookOver?.by]).toEqual(['works', SINCE, 'ops']);
-    // Nor later, until an instance has worked.
-    await expect(takeOverNow(isSet)).rejects.toThrow(isSet ? /took over already/ : /does not observe/);
-  },
-);
+test.each([true, false])('of two take-overs at the same moment one is made (by the setting: %s)', async (isSet) => {
+  if (!isSet) await store.database.transaction((tx) => observe(tx, null));
+  const calls = await Promise.allSettled([takeOverNow(isSet), takeOverNow(isSet)]);
+  const [refused, ...others] = calls.flatMap((call) => (call.status === 'rejected' ? [call.reason as unknown] : []));
+  expect([refused, others]).toEqual([expect.any(OperationRefused), []]);
+  expect(await entries()).toHaveLength(1);
+  const { mode, tookOver } = await store.database.run(readInstallation);
+  expect([mode, tookOver?.since, tookOver?.by]).toEqual(['works', SINCE, 'ops']);
+  // Nor later, until an instance has worked.
+  await expect(takeOverNow(isSet)).rejects.toThrow(isSet ? /took over already/ : /does not observe/);
+});
 
 test('no take-over is made beside an instance that works, and nothing is recorded as taken over', async () => {
   expect(await register()).toBe(true);
@@ -89,10 +84,7 @@ test('PostgreSQL refuses what an instance with FIRELOCK_OBSERVE writes, also in 
   const reading = readingOnly(writing);
   try {
     const write = sql`DELETE FROM schedules`;
-    for (const attempt of [
-      reading.run((db) => db.execute(write)),
-      reading.transaction((tx) => tx.execute(write)),
-    ]) {
+    for (const attempt of [reading.run((db) => db.execute(write)), reading.transaction((tx) => tx.execute(write))]) {
       const refusal: unknown = await attempt.catch((error: unknown) => error);
       expect(isReadOnly(refusal)).toBe(true);
     }

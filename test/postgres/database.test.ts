@@ -61,11 +61,7 @@ describe('the database', () => {
     await Promise.all([1, 2].map(() => behind.run((db) => db.execute(sql`SELECT pg_sleep(0.1)`))));
     proxy.set('hang');
     const hung = await sleeping();
-    expect([hung instanceof QueryTimeout, hung instanceof OutOfTime, batchFaultOf(hung)]).toEqual([
-      true,
-      false,
-      null,
-    ]);
+    expect([hung instanceof QueryTimeout, hung instanceof OutOfTime, batchFaultOf(hung)]).toEqual([true, false, null]);
     proxy.set('open');
     await behind.close();
     await proxy.close();

@@ -100,9 +100,7 @@ test('no file is overwritten, and none is left where a dump failed', async () =>
   await expect(dump(url)).rejects.toThrow(/exists/);
   expect(readFileSync(path, 'utf8')).toBe('mine');
   await db`INSERT INTO firelock_migrations VALUES ('of a later version', now())`;
-  onTestFinished(() =>
-    db`DELETE FROM firelock_migrations WHERE hash = 'of a later version'`.then(() => undefined),
-  );
+  onTestFinished(() => db`DELETE FROM firelock_migrations WHERE hash = 'of a later version'`.then(() => undefined));
   // Nor where another fault would come first.
   await expect(dump(url)).rejects.toThrow(/exists/);
   expect(readFileSync(path, 'utf8')).toBe('mine');
@@ -134,11 +132,7 @@ describe('what cannot be restored leaves the database as it was', () => {
   const WRONG: [string, (text: string) => string, RegExp][] = [
     ['no dump', () => 'CREATE TABLE x ();\n', /no dump of firelock/],
     ['an empty file', () => '', /cut short/],
-    [
-      'one that was cut within its rows',
-      (text) => text.slice(0, text.indexOf(END_OF_ROWS, 2_000) - 5),
-      /cut short/,
-    ],
+    ['one that was cut within its rows', (text) => text.slice(0, text.indexOf(END_OF_ROWS, 2_000) - 5), /cut short/],
     ['one without its last line', (text) => text.slice(0, text.lastIndexOf('{"rows"')), /cut short/],
     [
       'one from which a row was taken',
@@ -155,11 +149,7 @@ describe('what cannot be restored leaves the database as it was', () => {
       (text) => text.replace('"table":"limits"', '"table":"pg_authid"'),
       /lacks: pg_authid/,
     ],
-    [
-      'one of another schema',
-      (text) => text.replace(/"schema":\["/, '"schema":["x'),
-      /those of firelock 1\.2\.3/,
-    ],
+    ['one of another schema', (text) => text.replace(/"schema":\["/, '"schema":["x'), /those of firelock 1\.2\.3/],
   ];
 
   test('a file that is wrong, whatever is wrong with it', async () => {
@@ -188,19 +178,8 @@ describe('what cannot be restored leaves the database as it was', () => {
 
 test('rows are read whole, wherever the file is cut into pieces', async () => {
   const rows = [0, 1, 2, 3].map((more) => `${'x'.repeat(65_530 + more)}\\\\.\n`);
-  for (const table of [
-    rows,
-    [],
-    rows.slice(0, 1),
-    rows.slice(1, 2),
-    rows.slice(2, 3),
-    rows.slice(3),
-    ['\\\\.\n'],
-  ]) {
-    writeFileSync(
-      path,
-      lineOf({ table: 't', columns: [] }) + table.join('') + END_OF_ROWS + lineOf({ rows: 7 }),
-    );
+  for (const table of [rows, [], rows.slice(0, 1), rows.slice(1, 2), rows.slice(2, 3), rows.slice(3), ['\\\\.\n']]) {
+    writeFileSync(path, lineOf({ table: 't', columns: [] }) + table.join('') + END_OF_ROWS + lineOf({ rows: 7 }));
     const reader = new DumpReader(path);
     expect(await reader.next()).toEqual({ table: 't', columns: [] });
     let text = '';

@@ -146,9 +146,7 @@ describe('a database with a short limit of its own for statements', () => {
 describe('an index on a full table', () => {
   test('is built outside of a transaction by one of many instances, beside a reader and writers, on each day of history', async () => {
     for (const day of [1, 2])
-      await store.rows(
-        sql`SELECT firelock_create_day('history', (now() + make_interval(days => ${day}))::date)`,
-      );
+      await store.rows(sql`SELECT firelock_create_day('history', (now() + make_interval(days => ${day}))::date)`);
     release(
       '9000_runs',
       OUTSIDE,
@@ -161,9 +159,7 @@ describe('an index on a full table', () => {
     expect(applied.filter((count) => count > 0)).toEqual([2]);
     expect(waits).toEqual([]);
     const built = await indexes();
-    expect(built.map(({ table }) => table)).toEqual(
-      expect.arrayContaining(['history', 'history_other', 'runs']),
-    );
+    expect(built.map(({ table }) => table)).toEqual(expect.arrayContaining(['history', 'history_other', 'runs']));
     expect(built.length).toBeGreaterThanOrEqual(5);
     expect(built.every(({ valid }) => valid)).toBe(true);
     await reader.unsafe('COMMIT');
@@ -176,9 +172,7 @@ describe('an index on a full table', () => {
 
   test.each(['runs', 'history_other'])('that a crash left behind on %s is built anew', async (table) => {
     const name = table === 'runs' ? 'later' : 'history_other_later';
-    const writer = await openTransaction(
-      table === 'runs' ? INSERT : `LOCK TABLE history_other IN ROW EXCLUSIVE MODE`,
-    );
+    const writer = await openTransaction(table === 'runs' ? INSERT : `LOCK TABLE history_other IN ROW EXCLUSIVE MODE`);
     const builder = postgres(store.url, { max: 1, onnotice: () => undefined });
     clients.push(builder);
     const broken = builder
@@ -263,9 +257,7 @@ describe('a migration outside of a transaction', () => {
 });
 
 test('beside a VACUUM that somebody asked for, which does not give way, a step waits no longer than beside any other transaction', async () => {
-  await store.rows(
-    sql`CREATE TABLE dusty AS SELECT n, repeat('x', 500) AS text FROM generate_series(1, 20000) AS n`,
-  );
+  await store.rows(sql`CREATE TABLE dusty AS SELECT n, repeat('x', 500) AS text FROM generate_series(1, 20000) AS n`);
   await store.rows(sql`ALTER TABLE dusty ADD PRIMARY KEY (n)`);
   await store.rows(sql`DELETE FROM dusty WHERE n % 2 = 0`);
   const client = postgres(store.url, { max: 1, onnotice: () => undefined });
@@ -273,16 +265,13 @@ test('beside a VACUUM that somebody asked for, which does not give way, a step w
   await client.unsafe('SET vacuum_cost_delay = 100');
   await client.unsafe('SET vacuum_cost_limit = 1');
   const vacuum = client.unsafe('VACUUM dusty').catch(() => undefined);
-  const progress = () =>
-    store.rows(sql`SELECT FROM pg_stat_progress_vacuum WHERE datname = current_database()`);
+  const progress = () => store.rows(sql`SELECT FROM pg_stat_progress_vacuum WHERE datname = current_database()`);
   await until(async () => ((await progress()).length > 0 ? true : null));
   const limit = await shortlyOn(store.database)((tx) =>
     rowsOf<{ limit: string }>(tx)(sql`SELECT current_setting('lock_timeout') AS limit`),
   );
   expect(limit).toEqual([{ limit: '50ms' }]);
   expect(await progress()).toHaveLength(1);
-  await store.rows(
-    sql`SELECT pg_cancel_backend(pid) FROM pg_stat_progress_vacuum WHERE datname = current_database()`,
-  );
+  await store.rows(sql`SELECT pg_cancel_backend(pid) FROM pg_stat_progress_vacuum WHERE datname = current_database()`);
   await vacuum;
 });

@@ -20,8 +20,7 @@ test('rows of every table, days of history and of the audit included, can be cha
   try {
     expect(await migrate(database.url)).toBeGreaterThan(0);
     const pool = openDatabase(database.url, 1);
-    for (const parent of ['history', 'audit'] as const)
-      await pool.run((db) => createPartition(db, OLD_DAY, parent));
+    for (const parent of ['history', 'audit'] as const) await pool.run((db) => createPartition(db, OLD_DAY, parent));
     await pool.close();
     const sql = sqlOfTest(database.url);
     const tables = await sql<{ name: string; keyed: boolean }[]>`

@@ -20,22 +20,19 @@ afterAll(async () => {
   await created.drop();
 });
 
-const rows = <T extends object>(statement: ReturnType<typeof sql>) =>
-  database.run((db) => rowsOf<T>(db)(statement));
+const rows = <T extends object>(statement: ReturnType<typeof sql>) => database.run((db) => rowsOf<T>(db)(statement));
 
 describe('a batch', () => {
   it('carries an instant to the millisecond, written out or as milliseconds, from the first to the last', async () => {
-    const random = Array.from({ length: 2_000 }, () =>
-      Math.floor(EARLIEST + Math.random() * (LATEST - EARLIEST)),
-    );
+    const random = Array.from({ length: 2_000 }, () => Math.floor(EARLIEST + Math.random() * (LATEST - EARLIEST)));
     const all = [EARLIEST, EARLIEST - 1, 0, -1, LATEST, LATEST - 1, ...random];
     const differing = await rows<{ ms: string }>(
       sql`SELECT ms FROM unnest(${milliseconds(all)}, ${instants(all)}) AS i(ms, at) WHERE ${fromMs(sql`ms`)} <> at`,
     );
     expect(differing).toEqual([]);
-    expect(
-      await rows(sql`SELECT ${fromMs(sql`ms`)}::text AS at FROM unnest(${milliseconds([1])}) AS i(ms)`),
-    ).toEqual([{ at: '1970-01-01 00:00:00.001+00' }]);
+    expect(await rows(sql`SELECT ${fromMs(sql`ms`)}::text AS at FROM unnest(${milliseconds([1])}) AS i(ms)`)).toEqual([
+      { at: '1970-01-01 00:00:00.001+00' },
+    ]);
   });
 
   it('refuses a value that is no instant on this side', () => {
@@ -56,9 +53,7 @@ describe('a batch', () => {
 
 it('a text is found in any letter case, also where the locale of the database knows only ASCII', async () => {
   const finds = async (found: string, text: string) => {
-    const [row] = await rows<{ is: boolean }>(
-      sql`SELECT ${containing(sql`${found}::text COLLATE "C"`, text)} AS is`,
-    );
+    const [row] = await rows<{ is: boolean }>(sql`SELECT ${containing(sql`${found}::text COLLATE "C"`, text)} AS is`);
     return row?.is;
   };
   expect(await finds('Prüfung', 'PRÜFUNG')).toBe(true);

@@ -66,9 +66,7 @@ describe.skipIf(THROUGH_POOLER)('a database', () => {
     expect(await failureOf(at.href)).toBe(null);
     const tenant = postgres(url, { max: 1 });
     onTestFinished(() => tenant.end());
-    expect(await tenant`SELECT to_regclass('tenant.schedules') IS NOT NULL AS there`).toEqual([
-      { there: true },
-    ]);
+    expect(await tenant`SELECT to_regclass('tenant.schedules') IS NOT NULL AS there`).toEqual([{ there: true }]);
   });
 });
 

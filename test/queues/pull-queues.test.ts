@@ -179,9 +179,7 @@ describe('a claim', () => {
 
   it('never gives one run to two workers, however many ask of however many instances at once', async () => {
     const other = await another();
-    const ids = await instance.accept(
-      ...Array.from({ length: 300 }, (_, n) => ({ runAt: Date.now() - n - 1 })),
-    );
+    const ids = await instance.accept(...Array.from({ length: 300 }, (_, n) => ({ runAt: Date.now() - n - 1 })));
     const work = async (workerId: string, one: PullInstance): Promise<string[]> => {
       const mine: string[] = [];
       for (let left = ids.length; left > 0;) {
@@ -374,9 +372,7 @@ describe('the list of queues', () => {
     await until(async () => ((await states())[0]?.workers === 2 ? true : null));
     await store.rows(sql`UPDATE queue_workers SET seen_at = seen_at - interval '6 minutes'`);
     expect(await states()).toEqual([]);
-    await store.rows(
-      sql`UPDATE queue_workers SET seen_at = seen_at - interval '10 minutes' WHERE worker_id = 'one'`,
-    );
+    await store.rows(sql`UPDATE queue_workers SET seen_at = seen_at - interval '10 minutes' WHERE worker_id = 'one'`);
     expect(await store.database.run((db) => forgetOldWorkers(db, 1))).toBe(1);
     expect(await store.database.run((db) => forgetOldWorkers(db, 1))).toBe(0);
     expect(await store.rows(sql`SELECT worker_id FROM queue_workers`)).toEqual([{ worker_id: 'two' }]);

@@ -3,14 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest, eachTest, sqlOfTest } from '../support/of-test.ts';
-import {
-  endedRunsOf,
-  leaveRuns,
-  lockRuns,
-  loseAnswerOf,
-  runsOf,
-  claimRuns,
-} from '../support/pending-runs.ts';
+import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf, claimRuns } from '../support/pending-runs.ts';
 import type { InstanceOptions, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';

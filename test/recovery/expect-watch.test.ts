@@ -76,16 +76,11 @@ it('a run is sent once it is durable that it begins, and two watches find once t
   expect(await effects()).toEqual([effect]);
   answers[0]?.();
   await until(async () => ((await unmetOf(id))?.status === 'succeeded' ? true : null));
-  expect([await unmetOf(id), await effects()]).toEqual([
-    { status: 'succeeded', unmet: ['finish'] },
-    [effect],
-  ]);
+  expect([await unmetOf(id), await effects()]).toEqual([{ status: 'succeeded', unmet: ['finish'] }, [effect]]);
   await alertEffects.start();
   const found = { runId: id, scheduleId: 'slow', bound: 'finish', passedAt: expect.any(Number) as number };
   await until(() => instance.events.some(({ type }) => type === 'runsUnmet') || null);
-  expect(instance.events.filter(({ type }) => type === 'runsUnmet')).toEqual([
-    { type: 'runsUnmet', runs: [found] },
-  ]);
+  expect(instance.events.filter(({ type }) => type === 'runsUnmet')).toEqual([{ type: 'runsUnmet', runs: [found] }]);
 });
 
 it('so is a run that was recorded with its claim', async () => {

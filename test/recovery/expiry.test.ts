@@ -389,26 +389,22 @@ describe('a run whose report arrives at that moment', () => {
     }
   }
 
-  it(
-    'goes on after a heartbeat that was being written, and no other waits for that',
-    { tags: [LONG] },
-    async () => {
-      const [id = '', other = ''] = await leased(2);
-      await rewind(id, other);
-      await whileLocked(
-        (tx) => tx`UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = ${id}`,
-        async () => {
-          const { looked } = expiring();
-          await reaches(other, 'pending');
-          await looked();
-        },
-      );
-      const { looked } = expiring();
-      await looked();
-      expect(await row(id)).toMatchObject({ status: 'running', failures: 0, attempts: 1 });
-      expect(await log(id)).toEqual([]);
-    },
-  );
+  it('goes on after a heartbeat that was being written, and no other waits for that', { tags: [LONG] }, async () => {
+    const [id = '', other = ''] = await leased(2);
+    await rewind(id, other);
+    await whileLocked(
+      (tx) => tx`UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = ${id}`,
+      async () => {
+        const { looked } = expiring();
+        await reaches(other, 'pending');
+        await looked();
+      },
+    );
+    const { looked } = expiring();
+    await looked();
+    expect(await row(id)).toMatchObject({ status: 'running', failures: 0, attempts: 1 });
+    expect(await log(id)).toEqual([]);
+  });
 
   it('has ended if that was being written', { tags: [LONG] }, async () => {
     const id = only(await leased(1));
@@ -431,8 +427,7 @@ describe('a run whose report arrives at that moment', () => {
     [
       'has ended it',
       'succeeded',
-      (id: string) =>
-        completeRun(instance.deps, id, { ...OF_W1, status: 'succeeded', result: null, error: null }),
+      (id: string) => completeRun(instance.deps, id, { ...OF_W1, status: 'succeeded', result: null, error: null }),
     ],
     ['finds it ended', 'abandoned', (id: string) => endAbandoned(id)],
   ])('between the look and the write %s', async (_, status, meanwhile) => {
@@ -462,9 +457,7 @@ describe('a run whose report arrives at that moment', () => {
     await until(() => both.flatMap(({ events }) => expiredIn(events)).length >= 50 || null);
     for (const { looked } of both) await looked();
     expect(both.flatMap(({ events }) => expiredIn(events))).toHaveLength(50);
-    const [worst] = await store.rows<{ failures: number }>(
-      sql`SELECT max(failures) AS failures FROM all_runs`,
-    );
+    const [worst] = await store.rows<{ failures: number }>(sql`SELECT max(failures) AS failures FROM all_runs`);
     expect(worst?.failures).toBe(1);
   });
 });
@@ -489,8 +482,7 @@ describe('while no report could arrive for some time', () => {
     let away = false;
     const database: Database = {
       ...store.database,
-      run: (work, limitMs) =>
-        away ? Promise.reject(new QueryTimeout(1)) : store.database.run(work, limitMs),
+      run: (work, limitMs) => (away ? Promise.reject(new QueryTimeout(1)) : store.database.run(work, limitMs)),
     };
     const [long = '', other = ''] = await leased(2, { leaseSeconds: 2 });
     const { loop, looked, events } = expiring({ database, graceSeconds: 3600 });

@@ -116,9 +116,7 @@ async function silentPeer(ttlSeconds = TTL_SECONDS): Promise<string> {
   await store.database.run((db) =>
     registerUnlessObserving(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds }),
   );
-  await store.rows(
-    sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE id = ${id}`,
-  );
+  await store.rows(sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE id = ${id}`);
   return id;
 }
 
@@ -150,18 +148,13 @@ describe('an instance that was declared dead', () => {
     await beating.beats(1);
     const { instanceId } = lease;
     expect(instanceId).not.toBe(previousId);
-    expect(beating.eventsOf('instanceReplaced')).toEqual([
-      { type: 'instanceReplaced', instanceId, previousId },
-    ]);
+    expect(beating.eventsOf('instanceReplaced')).toEqual([{ type: 'instanceReplaced', instanceId, previousId }]);
     expect(validThen).toEqual([false]);
     await until(() => lease.isValid() || null);
     expect(changes).toBeGreaterThanOrEqual(2);
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
     expect(await instanceRow(previousId)).toEqual({ id: previousId, dead: true });
-    expect(beating.eventsOf('instanceRegistered').map((event) => event.instanceId)).toEqual([
-      previousId,
-      instanceId,
-    ]);
+    expect(beating.eventsOf('instanceRegistered').map((event) => event.instanceId)).toEqual([previousId, instanceId]);
     expect(beating.eventsOf('databaseWentBack')).toEqual([]);
   });
 
@@ -171,9 +164,7 @@ describe('an instance that was declared dead', () => {
     const previousId = beating.lease.instanceId;
     await store.rows(sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
       AS $$ BEGIN RAISE 'not now' USING ERRCODE = '53300'; END $$`);
-    await store.rows(
-      sql`CREATE TRIGGER refuse BEFORE INSERT ON instances FOR EACH ROW EXECUTE FUNCTION refuse()`,
-    );
+    await store.rows(sql`CREATE TRIGGER refuse BEFORE INSERT ON instances FOR EACH ROW EXECUTE FUNCTION refuse()`);
     await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${previousId}`);
     await until(() => failures(beating) > 1 || null);
     expect(beating.lease.instanceId).not.toBe(previousId);

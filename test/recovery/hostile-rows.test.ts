@@ -64,9 +64,7 @@ async function goesOn(): Promise<void> {
     url: `${receiver.url}/after`,
     cron: '* * * * * *',
   });
-  await until(
-    async () => (await runsOf(store, 'after')).some(({ status }) => status === 'succeeded') || null,
-  );
+  await until(async () => (await runsOf(store, 'after')).some(({ status }) => status === 'succeeded') || null);
 }
 
 describe('among lost runs, one', () => {
@@ -77,9 +75,7 @@ describe('among lost runs, one', () => {
     const recovery = startRecovery(store, instance);
     const runs = await endedRunsOf(store);
     await recovery.stop();
-    expect(runs.map(({ status, recoveries }) => `${status} ${recoveries}`)).toEqual(
-      runs.map(() => 'succeeded 1'),
-    );
+    expect(runs.map(({ status, recoveries }) => `${status} ${recoveries}`)).toEqual(runs.map(() => 'succeeded 1'));
     expect(runs).toHaveLength(7);
     expect(recovery.eventsOf('loopFailed')).toEqual([]);
   });
@@ -166,38 +162,30 @@ describe('among due runs, one', () => {
   );
 
   it.each([
-    [
-      'whose retries are to wait for less than nothing',
-      { minBackoffSeconds: -1e300, maxBackoffSeconds: -1e300 },
-    ],
+    ['whose retries are to wait for less than nothing', { minBackoffSeconds: -1e300, maxBackoffSeconds: -1e300 }],
     ['whose failures are as many as can be counted', {}],
-  ])(
-    '%s cannot be settled, is told of and given up in the end, and the others go on',
-    async (what, retry) => {
-      await leaveBadAndGood(null, {
-        retry: { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0, ...retry },
-      });
-      const failures = what.includes('failures') ? MOST : 0;
-      await store.rows(sql`UPDATE runs SET failures = ${failures} WHERE schedule_id = 'bad'`);
-      await instance.start();
-      await othersSucceeded();
-      const { id } = await bad();
-      await until(() => instance.events.some((event) => event.type === 'settlementFenced') || null);
-      expect(instance.events).toContainEqual(
-        expect.objectContaining({ type: 'settlementRefused', runId: id }),
-      );
-      await goesOn();
-      // Its claim is left in the row, for recovery to find, as often as any other.
-      const recovery = startRecovery(store, instance);
-      await until(async () => {
-        await recovery.waits(LONG_MS);
-        return (await bad()).status !== 'pending' || null;
-      });
-      await recovery.stop();
-      expect(await bad()).toMatchObject({ status: 'abandoned', reason: 'recoveries', recoveries: 3 });
-      expect([...recovery.eventsOf('loopFailed'), ...loopsFailed()]).toEqual([]);
-    },
-  );
+  ])('%s cannot be settled, is told of and given up in the end, and the others go on', async (what, retry) => {
+    await leaveBadAndGood(null, {
+      retry: { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0, ...retry },
+    });
+    const failures = what.includes('failures') ? MOST : 0;
+    await store.rows(sql`UPDATE runs SET failures = ${failures} WHERE schedule_id = 'bad'`);
+    await instance.start();
+    await othersSucceeded();
+    const { id } = await bad();
+    await until(() => instance.events.some((event) => event.type === 'settlementFenced') || null);
+    expect(instance.events).toContainEqual(expect.objectContaining({ type: 'settlementRefused', runId: id }));
+    await goesOn();
+    // Its claim is left in the row, for recovery to find, as often as any other.
+    const recovery = startRecovery(store, instance);
+    await until(async () => {
+      await recovery.waits(LONG_MS);
+      return (await bad()).status !== 'pending' || null;
+    });
+    await recovery.stop();
+    expect(await bad()).toMatchObject({ status: 'abandoned', reason: 'recoveries', recoveries: 3 });
+    expect([...recovery.eventsOf('loopFailed'), ...loopsFailed()]).toEqual([]);
+  });
 
   it('whose attempt may take 1e300 s, and is then in doubt, is sent once, and the others go on', async () => {
     const target = targetAt(`${receiver.url}/cut`, {

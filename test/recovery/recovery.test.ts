@@ -136,9 +136,7 @@ describe('a run whose instance is gone', () => {
     const { id } = await run();
     await instance.start();
     const recovery = startRecovery();
-    expect(await ended()).toMatchObject([
-      { id, status: 'succeeded', attempts: 2, recoveries: 1, failures: 0 },
-    ]);
+    expect(await ended()).toMatchObject([{ id, status: 'succeeded', attempts: 2, recoveries: 1, failures: 0 }]);
     await recovery.stop();
     expect((await run()).lost_at).not.toBeNull();
     const [arrival] = receiver.arrivals;
@@ -170,9 +168,7 @@ describe('a run whose instance is gone', () => {
   it('is left alone while its instance is only silent, not declared dead', async () => {
     const silent = randomUUID();
     await register(silent);
-    await store.rows(
-      sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 day' WHERE id = ${silent}`,
-    );
+    await store.rows(sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 day' WHERE id = ${silent}`);
     await lostRuns({}, { by: silent });
     expect(await recoverOrphans()).toEqual([]);
   });
@@ -213,9 +209,7 @@ describe('a run whose instance is gone', () => {
 
   it('of a paused schedule is abandoned if it was planned, and goes on if a caller asked for it', async () => {
     await lostRuns({ enabled: false }, { count: 2 });
-    await store.rows(
-      sql`UPDATE runs SET trigger = 'manual' WHERE id = (SELECT min(id::text)::uuid FROM all_runs)`,
-    );
+    await store.rows(sql`UPDATE runs SET trigger = 'manual' WHERE id = (SELECT min(id::text)::uuid FROM all_runs)`);
     await recoverOrphans();
     const rows = await store.rows<{ trigger: string; status: string; reason: string | null }>(
       sql`SELECT trigger, status, reason FROM all_runs ORDER BY trigger`,
@@ -330,9 +324,7 @@ describe('a claim that its instance does not know of', () => {
     const [row] = await ended();
     await recovery.stop();
     expect(row).toMatchObject({ status: 'succeeded', attempts: 2, recoveries: 1 });
-    expect(recovery.events).toContainEqual(
-      expect.objectContaining({ type: 'runsTakenOver', found: 'forgotten' }),
-    );
+    expect(recovery.events).toContainEqual(expect.objectContaining({ type: 'runsTakenOver', found: 'forgotten' }));
   });
 
   it('is not confused with one that is held for long', async () => {
@@ -375,9 +367,7 @@ describe('a claim that is too old', () => {
     await until(async () => ((await runs()).some((row) => row.status === 'succeeded') ? true : null));
     await recovery.stop();
     expect((await runs()).map((row) => row.recoveries).sort()).toEqual([0, 1]);
-    expect(recovery.events).toContainEqual(
-      expect.objectContaining({ type: 'runsTakenOver', found: 'expired' }),
-    );
+    expect(recovery.events).toContainEqual(expect.objectContaining({ type: 'runsTakenOver', found: 'expired' }));
   });
 });
 
@@ -467,9 +457,7 @@ describe('a run in doubt', () => {
   it('is linked and not repeated if the target has it', async () => {
     says = 200;
     await lostRuns(withLookup());
-    expect(await recoverAndEnd()).toMatchObject([
-      { status: 'succeeded', execution_id: 'known', in_doubt_until: null },
-    ]);
+    expect(await recoverAndEnd()).toMatchObject([{ status: 'succeeded', execution_id: 'known', in_doubt_until: null }]);
     expect(asked).toBe(1);
     expect(receiver.arrivals).toHaveLength(0);
     expect(await lookups()).toEqual([null, 'arrived']);
@@ -504,9 +492,7 @@ describe('a run in doubt', () => {
   it('under at most once is asked about at once, and has ended if the target has it', async () => {
     says = 200;
     await lostRuns(withLookup({ delivery: 'atMostOnce', timeoutSeconds: 30 }), { started: true });
-    expect(await recoverAndEnd()).toMatchObject([
-      { status: 'succeeded', execution_id: 'known', in_doubt_until: null },
-    ]);
+    expect(await recoverAndEnd()).toMatchObject([{ status: 'succeeded', execution_id: 'known', in_doubt_until: null }]);
     expect([asked, receiver.arrivals.length]).toEqual([1, 0]);
   });
 
@@ -536,9 +522,7 @@ describe('a run in doubt', () => {
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'again' }]);
     const row = await run();
     expect(row.in_doubt_until).not.toBeNull();
-    await store.rows(
-      sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), recoveries = 3`,
-    );
+    await store.rows(sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), recoveries = 3`);
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'unknown' }]);
   });
 });
@@ -560,9 +544,7 @@ describe('a claim that has waited', () => {
     );
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await narrow.start();
-    await until(async () =>
-      (await runs()).filter((row) => row.claimed_by !== null).length === 2 ? true : null,
-    );
+    await until(async () => ((await runs()).filter((row) => row.claimed_by !== null).length === 2 ? true : null));
     await until(() => (owed.length === 1 ? true : null));
     await instance.remove('lost');
     pass(1_100);
@@ -603,9 +585,7 @@ describe('an instance that was declared dead', () => {
       sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '2 hours' WHERE id = ${instance.id}`,
     );
     const peer = await createInstance(store);
-    expect(await store.database.run((db) => declareDeadIfSilent(db, peer.id, [instance.id]))).toEqual([
-      instance.id,
-    ]);
+    expect(await store.database.run((db) => declareDeadIfSilent(db, peer.id, [instance.id]))).toEqual([instance.id]);
     await instance.start();
     await until(() => (instance.events.some((event) => event.type === 'tickFinished') ? true : null));
     await until(
@@ -623,8 +603,6 @@ describe('an instance that was declared dead', () => {
       sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '11 seconds' WHERE id = ${silent}`,
     );
     expect(await store.database.run((db) => declareDeadIfSilent(db, dead, [silent]))).toEqual([]);
-    expect(await store.database.run((db) => declareDeadIfSilent(db, instance.id, [silent]))).toEqual([
-      silent,
-    ]);
+    expect(await store.database.run((db) => declareDeadIfSilent(db, instance.id, [silent]))).toEqual([silent]);
   });
 });

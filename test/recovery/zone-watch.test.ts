@@ -59,11 +59,9 @@ const rowOf = async (id: string) => {
 const plant = (id: string, offsetMs: number) =>
   store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at + make_interval(secs => ${offsetMs / 1000}),
     next_fire_at = next_fire_at + make_interval(secs => ${offsetMs / 1000}) WHERE id = ${id}`);
-const set = (id: string, assignment: SQL) =>
-  store.rows(sql`UPDATE schedules SET ${assignment} WHERE id = ${id}`);
+const set = (id: string, assignment: SQL) => store.rows(sql`UPDATE schedules SET ${assignment} WHERE id = ${id}`);
 
-const recorded = () =>
-  store.rows<{ version: string; looked_through_at: string }>(sql`SELECT * FROM zone_data`);
+const recorded = () => store.rows<{ version: string; looked_through_at: string }>(sql`SELECT * FROM zone_data`);
 const record = (version: string) =>
   store.rows(
     sql`INSERT INTO zone_data (version, looked_through_at) VALUES (${version}, clock_timestamp() - interval '1 hour')`,
@@ -203,9 +201,7 @@ describe('a next fire that other zone data computed', () => {
     for (let from = 0; from < ids.length; from += 500) {
       await instance.putMany(ids.slice(from, from + 500), zoned());
     }
-    const [right] = await store.rows<{ at: string }>(
-      sql`SELECT DISTINCT next_occurrence_at AS at FROM schedules`,
-    );
+    const [right] = await store.rows<{ at: string }>(sql`SELECT DISTINCT next_occurrence_at AS at FROM schedules`);
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at + interval '1 hour',
       next_fire_at = next_fire_at + interval '1 hour' WHERE uid NOT IN (SELECT uid FROM schedules ORDER BY uid LIMIT 7)`);
     const watches = [startWatch(), startWatch()];
@@ -214,12 +210,10 @@ describe('a next fire that other zone data computed', () => {
     await until(async () => ((await store.rows(wrong)).length === 0 ? true : null));
     await Promise.all(watches.map(async (watch) => watch.stop()));
     const moved = watches.flatMap((watch) => watch.moved());
-    expect(moved.reduce((sum, event) => sum + (event.type === 'cursorsMoved' ? event.count : 0), 0)).toBe(
-      2_493,
+    expect(moved.reduce((sum, event) => sum + (event.type === 'cursorsMoved' ? event.count : 0), 0)).toBe(2_493);
+    expect(await store.rows(sql`SELECT DISTINCT next_occurrence_at AS at, next_fire_at AS due FROM schedules`)).toEqual(
+      [{ at: right?.at, due: right?.at }],
     );
-    expect(
-      await store.rows(sql`SELECT DISTINCT next_occurrence_at AS at, next_fire_at AS due FROM schedules`),
-    ).toEqual([{ at: right?.at, due: right?.at }]);
   });
 });
 
@@ -306,9 +300,7 @@ describe('the zone watch leaves alone', () => {
     const ids = ['edited', 'planned', 'locked', 'paused', 'deleted', 'due', 'same'];
     await instance.putMany(ids, zoned());
     for (const id of ids) await plant(id, HOUR);
-    const { schedules } = await store.database.run((db) =>
-      listZonedSchedules(db, { after: null, limit: 1000 }),
-    );
+    const { schedules } = await store.database.run((db) => listZonedSchedules(db, { after: null, limit: 1000 }));
     const moves = schedules.map((schedule) => {
       const nextOccurrenceAt = (schedule.nextOccurrenceAt ?? 0) - HOUR;
       return { schedule, nextOccurrenceAt, nextFireAt: nextOccurrenceAt };
@@ -422,9 +414,7 @@ describe('the cursors are checked', () => {
   });
 
   it('and nothing moves any more once an instance with newer data has come', async () => {
-    const { schedules } = await store.database.run((db) =>
-      listZonedSchedules(db, { after: null, limit: 1000 }),
-    );
+    const { schedules } = await store.database.run((db) => listZonedSchedules(db, { after: null, limit: 1000 }));
     const moves = schedules.map((schedule) => ({ schedule, nextOccurrenceAt: right(), nextFireAt: right() }));
     const newer = await another(NEWER);
     expect(await store.database.run((db) => moveCursorsIfUnplanned(db, OWN, moves))).toBe(0);
@@ -466,14 +456,10 @@ describe('the cursors are checked', () => {
       Array.from({ length: 499 }, (_, n) => `others-${n}`),
       zoned(),
     );
-    await store.rows(
-      sql`UPDATE schedules SET uid = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE id = 'wrong'`,
-    );
+    await store.rows(sql`UPDATE schedules SET uid = 'ffffffff-ffff-ffff-ffff-ffffffffffff' WHERE id = 'wrong'`);
     await instance.put('last', zoned());
     await plant('last', HOUR);
-    await store.rows(
-      sql`UPDATE schedules SET uid = '00000000-0000-0000-0000-000000000001' WHERE id = 'last'`,
-    );
+    await store.rows(sql`UPDATE schedules SET uid = '00000000-0000-0000-0000-000000000001' WHERE id = 'last'`);
     const watch = startWatch(OWN, { stopAfter: 2 });
     await watch.passed(2);
     await watch.stop();

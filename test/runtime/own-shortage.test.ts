@@ -4,8 +4,7 @@ import { type Outcome, notSent, notSentForWant } from '../../src/core/runs/attem
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createOwnShortage, ownShortageOf } from '../../src/runtime/own-shortage.ts';
 
-const failure = (code: string, more: object = {}) =>
-  Object.assign(new Error(`connect ${code}`), { code, ...more });
+const failure = (code: string, more: object = {}) => Object.assign(new Error(`connect ${code}`), { code, ...more });
 
 describe('what an instance lacks itself', () => {
   it.each(['EMFILE', 'ENFILE', 'EADDRNOTAVAIL', 'ENOBUFS', 'ENOMEM'])('is known by its code: %s', (code) => {

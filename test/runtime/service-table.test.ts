@@ -46,10 +46,7 @@ describe('services', () => {
   });
 
   it('behind one that fails to start are not started', async () => {
-    const { services, log } = tableOf(
-      { name: 'a', start: () => Promise.reject(new Error('no')) },
-      { name: 'b' },
-    );
+    const { services, log } = tableOf({ name: 'a', start: () => Promise.reject(new Error('no')) }, { name: 'b' });
     await expect(services.start('atOnce')).rejects.toThrow('no');
     expect(log).toEqual(['start a']);
   });

@@ -83,9 +83,7 @@ test('a file whose parts may refer to each other, or that is not in block style,
 });
 
 test('numbers of YAML become those of JSON, with all of their digits', () => {
-  const texts = '1.10 -0 1E+400 +5 007 0x1F 0o17 .5 5. -.5e3 1.e5 9007199254740993 .inf -.INF .nan'.split(
-    ' ',
-  );
+  const texts = '1.10 -0 1E+400 +5 007 0x1F 0o17 .5 5. -.5e3 1.e5 9007199254740993 .inf -.INF .nan'.split(' ');
   expect(texts.map(numberText)).toEqual([
     '1.10',
     '-0',
@@ -136,14 +134,8 @@ test(
   { tags: [ATTACK] },
   () => {
     const count = 10_000;
-    const limits = Array.from(
-      { length: count },
-      (_, at) => `- {id: l${at}, description: &a${at % 5_000} text ${at}}`,
-    );
-    const schedules = Array.from(
-      { length: count },
-      (_, at) => `- {id: s${at}, description: *a${at % 5_000}}`,
-    );
+    const limits = Array.from({ length: count }, (_, at) => `- {id: l${at}, description: &a${at % 5_000} text ${at}}`);
+    const schedules = Array.from({ length: count }, (_, at) => `- {id: s${at}, description: *a${at % 5_000}}`);
     const { entries, faults } = readSchedulesFile(
       ['limits:', ...limits, 'schedules:', ...schedules, '- {id: unknown, description: *nothing}'].join('\n'),
       { variables: variables({}, []) },

@@ -56,10 +56,7 @@ test.each<[what: string, read: Read]>([
     ['runs', (db, page) => listRuns(db, { scope, ...page })],
     ['runs by label', (db, page) => listRuns(db, { scope, labels: [['a', 'b']], ...page })],
     ['schedules', async (db, page) => (await lookThrough(db, { scope, ...page })).schedules],
-    [
-      'schedules by text',
-      async (db, page) => (await lookThrough(db, { scope, text: 'some', ...page })).schedules,
-    ],
+    ['schedules by text', async (db, page) => (await lookThrough(db, { scope, text: 'some', ...page })).schedules],
     ['calendars', (db, page) => listNamed(db, CALENDAR_ROWS, { scope, ...page })],
     ['connections', (db, page) => listNamed(db, CONNECTION_ROWS, { scope, ...page })],
     ['notifiers', (db, page) => listNamed(db, NOTIFIER_ROWS, { scope, ...page })],
@@ -70,8 +67,6 @@ test.each<[what: string, read: Read]>([
   const found = await database.run((db) => read(db, { limit: 500, room }));
   expect([found.length, room.bytes < 0]).toEqual([2, true]);
   const all = { bytes: 1_000_000 };
-  expect((await database.run((db) => read(db, { limit: 500, room: all }))).length).toBeGreaterThanOrEqual(
-    COUNT - 1,
-  );
+  expect((await database.run((db) => read(db, { limit: 500, room: all }))).length).toBeGreaterThanOrEqual(COUNT - 1);
   expect((await database.run((db) => read(db, { limit: 500, room: { bytes: 0 } }))).length).toBe(0);
 });

@@ -276,14 +276,11 @@ test('the tick and claims ask once for maintenance, however many schedules and r
   await store.rows(
     sql`UPDATE runs SET ready = true WHERE id IN (SELECT id FROM runs WHERE limit_id IS NULL ORDER BY id LIMIT 50)`,
   );
-  await store.rows(
-    sql`UPDATE installation SET mode = 'holds', mode_since = now(), until = now() - interval '1 hour'`,
-  );
+  await store.rows(sql`UPDATE installation SET mode = 'holds', mode_since = now(), until = now() - interval '1 hour'`);
   const { id: instanceId } = instance;
   const room = { limit: 100, freeByLane: new Map(), freePerLane: 16, targetTypes: ['http'] };
   const statements = {
-    tick: (db: Executor) =>
-      lockDueSchedules(db, { instanceId, limit: 100, lockTtlSeconds: 120, walking: [] }),
+    tick: (db: Executor) => lockDueSchedules(db, { instanceId, limit: 100, lockTtlSeconds: 120, walking: [] }),
     claim: (db: Executor) => claimReadyRuns(db, { ...room, instanceId }),
   };
   for (const [name, statement] of Object.entries(statements)) {
@@ -325,8 +322,7 @@ test('a fire whose runs must not overlap, and a judgement of overlaps, read a fe
   );
   const [advances, intents] = [[advanceAt(uid, lockedAt)], [fireAt(uid, lockedAt)]];
   const statements: Record<string, () => Promise<Statement>> = {
-    record: () =>
-      statementOf((db) => recordIntentsIfLocked(db, instance.id, advances, intents, { alone: false })),
+    record: () => statementOf((db) => recordIntentsIfLocked(db, instance.id, advances, intents, { alone: false })),
     judge: () => statementOf((db) => readGuarded(db, [uid], 10)),
     judgeSoon: () => statementOf((db) => writeOverlapEffects(db as unknown as Transaction, [uid])),
     endOrMark: () => statementOf((db) => rowsOf(db)(openRunsOf(uid, 10))),
@@ -349,9 +345,7 @@ test('a fire whose runs must not overlap, and a judgement of overlaps, read a fe
   await readAll('analyzed');
   // An edit has not marked them yet.
   await store.rows(sql`DELETE FROM runs WHERE schedule_uid = ${uid} AND status = 'waiting'`);
-  await store.rows(
-    sql`UPDATE runs SET overlap_guarded = false WHERE schedule_uid = ${uid} AND status <> 'waiting'`,
-  );
+  await store.rows(sql`UPDATE runs SET overlap_guarded = false WHERE schedule_uid = ${uid} AND status <> 'waiting'`);
   const marked = { kind: 'marked', uid, scheduleId: 'judged' } as const;
   await store.database.transaction((tx) => writeBacklogs(tx, [marked]));
   await readAll('to be marked');
@@ -424,10 +418,8 @@ test('who names a connection is found among very many schedules by reading only 
     FROM generate_series(1, 9000) AS n`);
   await store.rows(sql`VACUUM ANALYZE schedules`);
   const ofSchedules = await statementOf((db) => {
-    const isFirst = (statement: SQL) =>
-      new PgDialect().sqlToQuery(statement).sql.includes('FROM schedules WHERE lane');
-    const execute = (statement: SQL) =>
-      isFirst(statement) ? db.execute(statement) : Promise.resolve(NO_ROWS);
+    const isFirst = (statement: SQL) => new PgDialect().sqlToQuery(statement).sql.includes('FROM schedules WHERE lane');
+    const execute = (statement: SQL) => (isFirst(statement) ? db.execute(statement) : Promise.resolve(NO_ROWS));
     return namersOf(
       { execute } as unknown as Executor,
       { table: 'connections', id: 'c0', which: 'all', scope: null },
@@ -474,8 +466,7 @@ test('what a small scope may read of alerts and of the audit is found among very
 });
 
 test('an append to a log, and a look for more of it, read the same few rows, however many runs have logs', async () => {
-  for (const days of [20, 10, 1])
-    await store.database.run((db) => createPartition(db, dayAgo(days), 'run_logs'));
+  for (const days of [20, 10, 1]) await store.database.run((db) => createPartition(db, dayAgo(days), 'run_logs'));
   const runId = randomRunId(Date.now());
   /** Each with sixteen chunks, as a whole log of long appends has. */
   const leaveLogs = async (ids: SQL) => {
@@ -496,8 +487,7 @@ test('an append to a log, and a look for more of it, read the same few rows, how
   for (const count of [100, 3_000]) {
     const id = sql`overlay(gen_random_uuid()::text PLACING ${runId.slice(0, 14)} FROM 1 FOR 14)::uuid`;
     await leaveLogs(sql`(SELECT ${id} FROM generate_series(1, ${count}::int))`);
-    for (const [name, statement] of Object.entries(statements))
-      read[`${name}, ${count}`] = await rowsReadBy(statement);
+    for (const [name, statement] of Object.entries(statements)) read[`${name}, ${count}`] = await rowsReadBy(statement);
   }
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 150, 'reads few rows') as number;
   expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));

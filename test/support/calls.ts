@@ -57,8 +57,7 @@ export async function callApi(url: string, body?: object): Promise<unknown> {
 /** As send(); rejects unless it is a success. */
 export async function sendGood(url: string, method: string, body?: object): Promise<Reply> {
   const reply = await send(url, method, { body });
-  if (reply.status >= 300)
-    throw new Error(`${method} ${url} answered ${reply.status}: ${reply.text.slice(0, 500)}`);
+  if (reply.status >= 300) throw new Error(`${method} ${url} answered ${reply.status}: ${reply.text.slice(0, 500)}`);
   return reply;
 }
 

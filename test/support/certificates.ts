@@ -54,10 +54,7 @@ function certificate({ subject, issuer, publicKey, signedBy, isCa }: Certificate
     sequence(time(Date.now() - day), time(Date.now() + 30 * day)),
     nameOf(subject),
     publicKey.export({ type: 'spki', format: 'der' }),
-    tagged(
-      0xa3,
-      sequence(isCa ? extension(BASIC_CONSTRAINTS, sequence(TRUE)) : extension(ALT_NAMES, ALTERNATIVES)),
-    ),
+    tagged(0xa3, sequence(isCa ? extension(BASIC_CONSTRAINTS, sequence(TRUE)) : extension(ALT_NAMES, ALTERNATIVES))),
   );
   const signature = Buffer.concat([Buffer.of(0), sign('sha256', toBeSigned, signedBy)]);
   const whole = sequence(toBeSigned, ECDSA_WITH_SHA256, der(0x03, signature));
@@ -67,8 +64,7 @@ function certificate({ subject, issuer, publicKey, signedBy, isCa }: Certificate
 
 function der(tag: number, content: Uint8Array): Buffer {
   const { length } = content;
-  const size =
-    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.of(tag, ...size), content]);
 }
 

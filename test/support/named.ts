@@ -11,11 +11,7 @@ import { SECRETS } from './secrets.ts';
 type Deps = Pick<MoveNextFiresDeps, 'database' | 'events'>;
 
 /** A calendar without a description. */
-export async function putDates(
-  deps: MoveNextFiresDeps,
-  dates: readonly string[],
-  id = 'holidays',
-): Promise<Calendar> {
+export async function putDates(deps: MoveNextFiresDeps, dates: readonly string[], id = 'holidays'): Promise<Calendar> {
   const content = { description: null, validUntil: null, dates };
   return (await putNamed({ ...deps, scope: null }, CALENDAR_KIND, id, () => ({ content }))).thing;
 }

@@ -1,12 +1,6 @@
 import postgres from 'postgres';
 import { beforeEach, onTestFinished } from 'vitest';
-import {
-  type InstanceOptions,
-  type Store,
-  type TestInstance,
-  createInstance,
-  createStore,
-} from './pipeline.ts';
+import { type InstanceOptions, type Store, type TestInstance, createInstance, createStore } from './pipeline.ts';
 import { type MigratedDatabase, createMigratedDatabase } from './postgres/migrated-database.ts';
 import { type Answer, type Receiver, startReceiver } from './receiver.ts';
 

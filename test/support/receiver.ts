@@ -48,9 +48,7 @@ export async function startReceiver(
     url,
     arrivals,
     arrived: (count) =>
-      arrivals.length >= count
-        ? Promise.resolve(arrivals)
-        : new Promise((resolve) => waiting.push({ count, resolve })),
+      arrivals.length >= count ? Promise.resolve(arrivals) : new Promise((resolve) => waiting.push({ count, resolve })),
     close,
   };
 }

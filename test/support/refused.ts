@@ -4,9 +4,7 @@ import type { Store } from './pipeline.ts';
 /** From now on no run of this schedule can be made ready to be claimed. Answers how to mend that. */
 export async function refuseRunsOf(store: Store, scheduleId: string): Promise<() => Promise<void>> {
   await letLanesBeLong(store);
-  const [before] = await store.rows<{ lane: string }>(
-    sql`SELECT lane FROM schedules WHERE id = ${scheduleId}`,
-  );
+  const [before] = await store.rows<{ lane: string }>(sql`SELECT lane FROM schedules WHERE id = ${scheduleId}`);
   await store.rows(sql`UPDATE schedules SET lane = ${REFUSED_LANE} WHERE id = ${scheduleId}`);
   return async () => {
     await store.rows(sql`UPDATE schedules SET lane = ${before?.lane ?? ''} WHERE id = ${scheduleId}`);
@@ -28,9 +26,7 @@ async function letLanesBeLong(store: Store): Promise<void> {
   await store.rows(sql`ALTER TABLE schedules DROP CONSTRAINT IF EXISTS schedules_lane`);
   await store.rows(sql`ALTER TABLE runs DROP CONSTRAINT IF EXISTS runs_lane`);
   // Also a run that comes due a millisecond from now: it enters the index of its lane only then.
-  await store.rows(
-    sql`CREATE INDEX IF NOT EXISTS runs_refused ON runs (lane) WHERE status = 'pending' AND NOT ready`,
-  );
+  await store.rows(sql`CREATE INDEX IF NOT EXISTS runs_refused ON runs (lane) WHERE status = 'pending' AND NOT ready`);
 }
 
 /**
@@ -46,8 +42,6 @@ export async function startsFindNoRow(store: Pick<Store, 'rows'>): Promise<() =>
       IF NEW.handoff_started_at IS NOT NULL AND NEW.status = 'pending' THEN RETURN NULL; END IF;
       RETURN NEW;
     END $$`);
-  await store.rows(
-    sql`CREATE TRIGGER find_nothing BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION find_nothing()`,
-  );
+  await store.rows(sql`CREATE TRIGGER find_nothing BEFORE UPDATE ON runs FOR EACH ROW EXECUTE FUNCTION find_nothing()`);
   return async () => void (await store.rows(sql`DROP TRIGGER find_nothing ON runs`));
 }

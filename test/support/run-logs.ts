@@ -25,12 +25,7 @@ export async function claimAgain(api: Base, id: string, headers: Headers = {}): 
   return { id, attempt: run.attempts };
 }
 
-async function post(
-  api: Base,
-  path: string,
-  body: object,
-  headers: Headers,
-): Promise<Record<string, unknown>> {
+async function post(api: Base, path: string, body: object, headers: Headers): Promise<Record<string, unknown>> {
   const answer = await call(`${api.url}/api/v1/${path}`, 'POST', { body, headers });
   if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
   return answer.body as Record<string, unknown>;
@@ -88,8 +83,7 @@ export async function readLog(api: Base, { id, attempt }: Claimed, from = 0) {
   const parts: Part[] = [];
   for (let offset = from; ;) {
     const part = await readPart(api, id, `attempt=${attempt}&offset=${offset}`);
-    if (part.next === offset)
-      return { parts, bytes: Buffer.concat(parts.map(({ bytes }) => bytes)), next: offset };
+    if (part.next === offset) return { parts, bytes: Buffer.concat(parts.map(({ bytes }) => bytes)), next: offset };
     parts.push(part);
     offset = part.next;
   }

@@ -39,12 +39,7 @@ export async function startSmtp(options: SmtpOptions = {}): Promise<SmtpStandIn>
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
-    new Conversation(
-      standIn,
-      options,
-      mode === 'tls' ? secured(socket, options) : socket,
-      mode === 'tls',
-    ).greet();
+    new Conversation(standIn, options, mode === 'tls' ? secured(socket, options) : socket, mode === 'tls').greet();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {

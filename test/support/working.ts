@@ -6,10 +6,7 @@ import type { Wake } from '../../src/runtime/loop/wake.ts';
 
 /** What an instance knows whose database has not said anything yet; `isSet`: FIRELOCK_OBSERVE is. */
 export const installationUnseen = (isSet = false, events = createEventBus()) =>
-  createInstallationWatch(
-    { events, clock: systemClock, databaseClock: createDatabaseClock(systemClock) },
-    isSet,
-  );
+  createInstallationWatch({ events, clock: systemClock, databaseClock: createDatabaseClock(systemClock) }, isSet);
 
 /** The metrics of an instance that does nothing but what the events say. */
 export const metricsOf = (events: EventBus, clock: Clock = systemClock) =>

@@ -27,10 +27,7 @@ async function whyBlocked(addresses: string[], options: Options = {}, port = 80)
 describe('by default', () => {
   test.each([
     ['link-local', ['169.254.169.254', '169.254.0.1', 'fe80::1', 'fe80::1%eth0', 'FEBF::1']],
-    [
-      'metadata',
-      ['100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254', 'FD00:EC2::23', 'fd20:ce::254'],
-    ],
+    ['metadata', ['100.100.100.200', '168.63.129.16', '192.0.0.192', 'fd00:ec2::254', 'FD00:EC2::23', 'fd20:ce::254']],
     ['unspecified', ['0.0.0.0', '0.1.2.3', '::', '0:0:0:0:0:0:0:0']],
     ['multicast and broadcast', ['224.0.0.1', '239.255.255.255', '255.255.255.255', 'ff02::1']],
     ['IPv4-mapped', ['::ffff:169.254.169.254', '::ffff:a9fe:a9fe', '0:0:0:0:0:FFFF:A9FE:A9FE']],
@@ -59,12 +56,7 @@ describe('by default', () => {
     ],
     [
       'NAT64, after a prefix that is shorter than it should be,',
-      [
-        '64:ff9b:a9fe:a9fe::',
-        '64:ff9b:a9fe:a9fe:12:3:4:5',
-        '64:ff9b:a9:fea9:fe::',
-        '64:ff9b:2:a9fe:a9:fe00::',
-      ],
+      ['64:ff9b:a9fe:a9fe::', '64:ff9b:a9fe:a9fe:12:3:4:5', '64:ff9b:a9:fea9:fe::', '64:ff9b:2:a9fe:a9:fe00::'],
     ],
     ['unspecified, translated', ['64:ff9b::', '64:ff9b:1::', '64:ff9b:1::0.1.2.3']],
     ['6to4', ['2002:a9fe:a9fe::', '2002:6464:64c8:1::1']],
@@ -74,10 +66,7 @@ describe('by default', () => {
   });
 
   test.each([
-    [
-      'public',
-      ['8.8.8.8', '1.1.1.1', '2606:4700::1111', '169.253.255.255', '169.255.0.0', '223.255.255.255'],
-    ],
+    ['public', ['8.8.8.8', '1.1.1.1', '2606:4700::1111', '169.253.255.255', '169.255.0.0', '223.255.255.255']],
     ['loopback', ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']],
     ['private', ['10.0.0.1', '172.16.0.1', '192.168.1.1', '100.64.0.1', 'fd12::1', '::ffff:10.0.0.1']],
     [
@@ -100,9 +89,7 @@ test.each(
 });
 
 test('the strict list leaves the public Internet', async () => {
-  expect(
-    await whyBlocked(['8.8.8.8', '2606:4700::1111', '64:ff9b::8.8.8.8', '::ffff:8.8.8.8'], strict),
-  ).toBeNull();
+  expect(await whyBlocked(['8.8.8.8', '2606:4700::1111', '64:ff9b::8.8.8.8', '::ffff:8.8.8.8'], strict)).toBeNull();
 });
 
 describe('lists', () => {
@@ -120,9 +107,7 @@ describe('lists', () => {
   });
 
   test('to allow an IPv6 prefix does not allow the IPv4 address in it', async () => {
-    expect(await whyBlocked(['64:ff9b::169.254.169.254'], allowing('64:ff9b::/96', '::/0'))).toMatch(
-      /169\.254/,
-    );
+    expect(await whyBlocked(['64:ff9b::169.254.169.254'], allowing('64:ff9b::/96', '::/0'))).toMatch(/169\.254/);
     expect(await whyBlocked(['64:ff9b::169.254.169.254'], allowing('169.254.169.254'))).toBeNull();
   });
 });
@@ -176,9 +161,7 @@ describe('the port of the database', () => {
     for (const address of ['10.0.0.5', 'fd00::5', '::ffff:10.0.0.5', '64:ff9b::10.0.0.5'])
       expect(await whyBlocked([address], remote, 5432), address).toBe('the database is there');
     expect(await whyBlocked(['10.0.0.4'], remote, 5433)).toBe('the database is there');
-    expect(await whyBlocked(['10.0.0.4'], { ...remote, ...allowing('0.0.0.0/0') }, 5433)).toBe(
-      'the database is there',
-    );
+    expect(await whyBlocked(['10.0.0.4'], { ...remote, ...allowing('0.0.0.0/0') }, 5433)).toBe('the database is there');
   });
 
   test('is free elsewhere, and the resolver is asked for no other port', async () => {
@@ -194,16 +177,11 @@ describe('the port of the database', () => {
     { name: 'localhost', port: 5432 },
     { name: '192.168.7.7', port: 5432 },
     { name: '/var/run/postgresql', port: 5432 },
-  ])(
-    'is blocked on every address of this machine where the database is on it, as $name',
-    async (database) => {
-      for (const address of ['127.0.0.1', '127.0.0.2', '::1', '192.168.7.7', '0.0.0.0'])
-        expect(await whyBlocked([address], { ...at(database), denied: [] }, 5432), address).toBe(
-          'the database is there',
-        );
-      expect(await whyBlocked(['10.0.0.5'], at(database), 5432)).toBeNull();
-    },
-  );
+  ])('is blocked on every address of this machine where the database is on it, as $name', async (database) => {
+    for (const address of ['127.0.0.1', '127.0.0.2', '::1', '192.168.7.7', '0.0.0.0'])
+      expect(await whyBlocked([address], { ...at(database), denied: [] }, 5432), address).toBe('the database is there');
+    expect(await whyBlocked(['10.0.0.5'], at(database), 5432)).toBeNull();
+  });
 
   test('is not called while the name of the database cannot be resolved', async () => {
     await expect(whyBlocked(['10.0.0.9'], at({ name: 'gone.test', port: 5432 }), 5432)).rejects.toThrow(

@@ -93,8 +93,7 @@ describe('an answer', () => {
     const smtp = await startSmtp({ instead });
     return sent(`smtp://127.0.0.1:${smtp.port}`);
   };
-  const to = (start: string, answer: string) => (line: string) =>
-    line.startsWith(start) ? answer : undefined;
+  const to = (start: string, answer: string) => (line: string) => (line.startsWith(start) ? answer : undefined);
 
   test('5xx to the mail is final, whichever step it answers', async () => {
     for (const start of ['MAIL', 'RCPT', 'DATA', '.'])
@@ -118,10 +117,7 @@ describe('an answer', () => {
   test('to one of two addresses does not send it to the other one twice', async () => {
     const outcome = await answering(to('RCPT TO:<ops', '550 5.1.1 who?'));
     expect(outcome).toMatchObject({ kind: 'accepted', statusCode: 250 });
-    expect(outcome).toHaveProperty(
-      'body',
-      '250 2.0.0 queued as 4711\nnot to ops@example.com: 550 5.1.1 who?',
-    );
+    expect(outcome).toHaveProperty('body', '250 2.0.0 queued as 4711\nnot to ops@example.com: 550 5.1.1 who?');
   });
 
   test('of a server that refuses to talk, or a login, is no answer to the mail', async () => {
@@ -215,22 +211,18 @@ test('nothing is said to the server without a lease, and no text is handed over 
   expect(smtp.lines.map((line) => line.slice(0, 4))).toEqual(['EHLO']);
 });
 
-test(
-  'an address that is denied is not called, and the outcome does not name it',
-  { tags: [ATTACK] },
-  async () => {
-    const smtp = await startSmtp();
-    const judge = () => Promise.reject(new AddressBlocked('127.0.0.1', 'of a test'));
-    const kind = kindAt(`smtp://127.0.0.1:${smtp.port}`, { guard: { judge } });
-    const outcome = await kind.deliver(TO, attemptOf({ payload: MAIL }), never);
-    expect(outcome).toMatchObject({ kind: 'blocked' });
-    expect(JSON.stringify(outcome)).not.toContain('127.0.0.1');
-    const metadata = kindAt('smtp://169.254.169.254', { guard: createAddressGuard() });
-    expect(await metadata.deliver(TO, attemptOf({ payload: MAIL }), never)).toMatchObject({
-      kind: 'blocked',
-    });
-  },
-);
+test('an address that is denied is not called, and the outcome does not name it', { tags: [ATTACK] }, async () => {
+  const smtp = await startSmtp();
+  const judge = () => Promise.reject(new AddressBlocked('127.0.0.1', 'of a test'));
+  const kind = kindAt(`smtp://127.0.0.1:${smtp.port}`, { guard: { judge } });
+  const outcome = await kind.deliver(TO, attemptOf({ payload: MAIL }), never);
+  expect(outcome).toMatchObject({ kind: 'blocked' });
+  expect(JSON.stringify(outcome)).not.toContain('127.0.0.1');
+  const metadata = kindAt('smtp://169.254.169.254', { guard: createAddressGuard() });
+  expect(await metadata.deliver(TO, attemptOf({ payload: MAIL }), never)).toMatchObject({
+    kind: 'blocked',
+  });
+});
 
 test('without a mail server, or a mail, nothing is sent', async () => {
   const none = createEmailTarget({ clock: systemClock, mail: null });

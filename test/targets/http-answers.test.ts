@@ -33,10 +33,7 @@ describe('an answer that a strict parser refuses is read all the same', () => {
     ['with a length twice', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nContent-Length: 2\r\n\r\nok'],
     ['with a blank before a colon', 'HTTP/1.1 200 OK\r\nX : a\r\nContent-Length : 2\r\n\r\nok'],
     ['with control characters', 'HTTP/1.1 200 OK\r\nX: a\x01\0b\r\ncontent-length: 2\r\n\r\nok'],
-    [
-      'with a header of 60 KiB',
-      `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(60 * 1024)}\r\ncontent-length: 2\r\n\r\nok`,
-    ],
+    ['with a header of 60 KiB', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(60 * 1024)}\r\ncontent-length: 2\r\n\r\nok`],
     [
       'with chunks beside a length',
       'HTTP/1.1 200 OK\r\ncontent-length: 9\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
@@ -53,8 +50,7 @@ describe('an answer that a strict parser refuses is read all the same', () => {
   });
 
   test('however it is cut into parts', async () => {
-    const answer =
-      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\nLocation: /x\n y\ncontent-length: 2\n\nok';
+    const answer = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\nLocation: /x\n y\ncontent-length: 2\n\nok';
     const url = await receiveTcp((socket) => {
       socket.setNoDelay(true);
       socket.once('data', () => void drip(socket, answer));
@@ -71,9 +67,7 @@ describe('an answer that a strict parser refuses is read all the same', () => {
     let connections = 0;
     const url = await receiveTcp((socket) => {
       connections += 1;
-      socket.on('data', () =>
-        socket.write('HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\nX: a\ncontent-length: 2\n\nok'),
-      );
+      socket.on('data', () => socket.write('HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\nX: a\ncontent-length: 2\n\nok'));
     });
     const http = httpTarget();
     for (let time = 0; time < 3; time += 1)
@@ -84,19 +78,9 @@ describe('an answer that a strict parser refuses is read all the same', () => {
 
 describe('where more than the status line cannot be followed, the status judges', () => {
   test.each([
-    [
-      'different lengths',
-      'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok',
-      'accepted',
-      200,
-    ],
+    ['different lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok', 'accepted', 200],
     ['a length that is none', 'HTTP/1.1 404 No\r\ncontent-length: many\r\n\r\nok', 'rejected', 404],
-    [
-      'a chunk without a size',
-      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nok',
-      'accepted',
-      200,
-    ],
+    ['a chunk without a size', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nok', 'accepted', 200],
     ['headers above 64 KiB', `HTTP/1.1 503 Busy\r\nX: ${'x'.repeat(130 * 1024)}`, 'transient', 503],
     ['a status above 599', 'HTTP/1.1 999 Denied\r\ncontent-length: 0\r\n\r\n', 'rejected', 999],
     ['a status of four digits', 'HTTP/1.1 1200 X\r\ncontent-length: 0\r\n\r\n', 'rejected', 1200],
@@ -107,11 +91,7 @@ describe('where more than the status line cannot be followed, the status judges'
   });
 
   test('but a connection that ends before the announced end stays unknown', async () => {
-    for (const answer of [
-      'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok',
-      'HTTP/1.1 200 OK\r\nA: b',
-      'HTTP/1.1 2',
-    ])
+    for (const answer of ['HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok', 'HTTP/1.1 200 OK\r\nA: b', 'HTTP/1.1 2'])
       expect(await deliverTo(await answerWith(answer, close)), answer).toMatchObject({ kind: 'unknown' });
   });
 });
@@ -164,24 +144,17 @@ describe('a body says the same in whatever bytes it comes', () => {
     ['no gzip', 'content-encoding: gzip\r\n', Buffer.from(text)],
     ['another coding', 'content-encoding: br\r\n', Buffer.from(text)],
     ['a charset that does not exist', 'content-type: text/plain; charset=klingon\r\n', Buffer.from(text)],
-    [
-      'bytes that the charset lacks',
-      'content-type: text/plain; charset=euc-jp\r\n',
-      Buffer.from([0xff, 0xff]),
-    ],
-  ])(
-    'of %s nobody knows what it says: it meets no requirement, and is not repeated',
-    async (_, headers, body) => {
-      const url = await answerBytes(headers, body);
-      expect(await deliverTo(url)).toMatchObject({ kind: 'accepted' });
-      expect(await deliverTo(url, REQUIRE_OK)).toMatchObject({
-        kind: 'rejected',
-        error: {
-          message: 'the target answered 200, and its body cannot be decoded, so outcome.require is not met',
-        },
-      });
-    },
-  );
+    ['bytes that the charset lacks', 'content-type: text/plain; charset=euc-jp\r\n', Buffer.from([0xff, 0xff])],
+  ])('of %s nobody knows what it says: it meets no requirement, and is not repeated', async (_, headers, body) => {
+    const url = await answerBytes(headers, body);
+    expect(await deliverTo(url)).toMatchObject({ kind: 'accepted' });
+    expect(await deliverTo(url, REQUIRE_OK)).toMatchObject({
+      kind: 'rejected',
+      error: {
+        message: 'the target answered 200, and its body cannot be decoded, so outcome.require is not met',
+      },
+    });
+  });
 });
 
 test.each(['HTTP/1.1 200 OK\r\n\r\n', 'HTTP/1.0 200 OK\r\n\r\ndone'])(

@@ -105,9 +105,7 @@ describe('at the cap', () => {
       Array.from({ length: 20 }, (_, n) => send(kind, url, order[n % order.length], `${n}`)),
     );
     expect(outcomes.every(({ kind: outcome }) => outcome === 'accepted')).toBe(true);
-    expect(arrivals.slice(1).map(({ headers }) => headers['webhook-id'])).toEqual(
-      outcomes.map((_, n) => `${n}`),
-    );
+    expect(arrivals.slice(1).map(({ headers }) => headers['webhook-id'])).toEqual(outcomes.map((_, n) => `${n}`));
     expect(most).toBe(1);
   });
 

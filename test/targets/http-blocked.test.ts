@@ -43,13 +43,10 @@ function attack(answers: string[][] = [], ...denied: string[]): Attack {
   const resolve = (name: string) => {
     asked.push(name);
     const answer = answers[Math.min(asked.length, answers.length) - 1];
-    if (answer)
-      return Promise.resolve(answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
+    if (answer) return Promise.resolve(answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
     return Promise.reject(hasNoAddress(name));
   };
-  const guard = createAddressGuard(
-    denied.length > 0 ? { denied: addressRanges(denied), resolve } : { resolve },
-  );
+  const guard = createAddressGuard(denied.length > 0 ? { denied: addressRanges(denied), resolve } : { resolve });
   const kind = httpTarget(2, { guard, resolve, events });
   return {
     kind,

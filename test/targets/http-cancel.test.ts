@@ -6,8 +6,7 @@ import { targetAt } from '../support/targets.ts';
 const at = (url: string, rest: Partial<HttpCall<string>> = {}) =>
   targetAt('http://127.0.0.1:1/never-sent-to', { cancel: { url, method: 'POST', headers: {}, ...rest } });
 
-const cancel = (url: string, timeoutSeconds = 20) =>
-  httpTarget().cancel(at(url), attemptOf({ timeoutSeconds }), never);
+const cancel = (url: string, timeoutSeconds = 20) => httpTarget().cancel(at(url), attemptOf({ timeoutSeconds }), never);
 
 test('only a target that has a cancel call can be called', async () => {
   const kind = httpTarget();

@@ -35,18 +35,15 @@ describe('kept connections', () => {
     expect(new Set(arrivals.map((arrival) => arrival.socket)).size).toBe(4);
   });
 
-  test.each(['end', 'resetAndDestroy'] as const)(
-    'closed by the server while idle (%s) cost nothing',
-    async (how) => {
-      const { url, arrivals } = await receive();
-      const kind = httpTarget(1);
-      await kind.deliver(targetAt(url), attemptOf(), never);
-      const socket = arrivals[0]?.socket;
-      if (socket !== undefined) await once(socket[how](), 'close');
-      expect(await kind.deliver(targetAt(url), attemptOf(), never)).toMatchObject({ kind: 'accepted' });
-      expect(arrivals).toHaveLength(2);
-    },
-  );
+  test.each(['end', 'resetAndDestroy'] as const)('closed by the server while idle (%s) cost nothing', async (how) => {
+    const { url, arrivals } = await receive();
+    const kind = httpTarget(1);
+    await kind.deliver(targetAt(url), attemptOf(), never);
+    const socket = arrivals[0]?.socket;
+    if (socket !== undefined) await once(socket[how](), 'close');
+    expect(await kind.deliver(targetAt(url), attemptOf(), never)).toMatchObject({ kind: 'accepted' });
+    expect(arrivals).toHaveLength(2);
+  });
 
   test('after a failed one, the line moves on', async () => {
     let connections = 0;
@@ -56,11 +53,7 @@ describe('kept connections', () => {
     });
     const kind = httpTarget(1);
     const deliveries = Array.from({ length: 3 }, () => kind.deliver(targetAt(url), attemptOf(), never));
-    expect((await Promise.all(deliveries)).map((outcome) => outcome.kind)).toEqual([
-      'unknown',
-      'accepted',
-      'accepted',
-    ]);
+    expect((await Promise.all(deliveries)).map((outcome) => outcome.kind)).toEqual(['unknown', 'accepted', 'accepted']);
   });
 
   test('are closed when the kind is, after the work under way', async () => {
@@ -100,9 +93,7 @@ describe('idle connections', { tags: [ATTACK] }, () => {
     for (const n of [0, 1, 0, 2, 0, 3, 0, 4, 0]) expect(await call(n)).toMatchObject({ kind: 'accepted' });
     const sockets = receivers.map(({ arrivals }) => new Set(arrivals.map(({ socket }) => socket)));
     expect(sockets.map(({ size }) => size)).toEqual([1, 1, 1, 1, 1]);
-    await expect
-      .poll(() => sockets.map(([socket]) => socket?.destroyed))
-      .toEqual([false, true, true, false, false]);
+    await expect.poll(() => sockets.map(([socket]) => socket?.destroyed)).toEqual([false, true, true, false, false]);
   });
 });
 

@@ -56,13 +56,10 @@ describe('a whole answer', () => {
     [200, '{"executionId":"e-1"}', '/l', 'e-1'],
     [202, '{"phase":"running"}', '/executions/7', '/executions/7'],
     [204, '', '', null],
-  ])(
-    '%d says that it arrived, with what there is to keep',
-    async (statusCode, body, location, executionId) => {
-      const { url } = await receive((_, response) => response.writeHead(statusCode, { location }).end(body));
-      expect(await ask(url)).toEqual({ kind: 'arrived', statusCode, body, executionId });
-    },
-  );
+  ])('%d says that it arrived, with what there is to keep', async (statusCode, body, location, executionId) => {
+    const { url } = await receive((_, response) => response.writeHead(statusCode, { location }).end(body));
+    expect(await ask(url)).toEqual({ kind: 'arrived', statusCode, body, executionId });
+  });
 
   test.each(['running', 'succeeded', 'failed'])('is believed when its status is %s', async (status) => {
     const long = JSON.stringify({ log: 'x'.repeat(8_000), status });
@@ -119,12 +116,7 @@ describe('without a whole answer the outcome is unknown', () => {
       'timeout',
       /no complete answer/,
     ],
-    [
-      'a reset',
-      () => receiveTcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
-      'network',
-      /./,
-    ],
+    ['a reset', () => receiveTcp((socket) => socket.once('data', () => socket.resetAndDestroy())), 'network', /./],
     ['a refused port', () => Promise.resolve('http://127.0.0.1:1/'), 'network', /connection failed/],
     ['an unknown name', () => Promise.resolve('http://nowhere.invalid/'), 'network', /name not resolved/],
     ['a URL that is none', () => Promise.resolve('ftp://127.0.0.1/'), 'network', /cannot be built/],

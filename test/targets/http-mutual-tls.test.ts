@@ -36,8 +36,7 @@ describe('with the certificates of a connection', () => {
   test('a rotated certificate is shown from the next attempt on, and what was kept is closed', async () => {
     const { url, callers, sockets } = await mutualServer();
     const send = sender();
-    for (const tls of [first, second, first])
-      expect(await send(url, { uid: 'a', tls })).toMatchObject(ACCEPTED);
+    for (const tls of [first, second, first]) expect(await send(url, { uid: 'a', tls })).toMatchObject(ACCEPTED);
     expect(callers).toEqual(['first', 'second', 'first']);
     await closed(sockets, [true, true, false]);
   });
@@ -128,8 +127,7 @@ describe('kept connections and TLS sessions', { tags: [ATTACK] }, () => {
   test('are resumed by the same connection only', async () => {
     const { url, resumed, callers } = await mutualServer('asks for no certificate by force', 'closes');
     const send = sender();
-    for (const tls of [first, first, second, none])
-      expect(await send(url, { uid: 'a', tls })).toMatchObject(ACCEPTED);
+    for (const tls of [first, first, second, none]) expect(await send(url, { uid: 'a', tls })).toMatchObject(ACCEPTED);
     // Whether the second one is, the garbage collector decides: undici holds sessions weakly.
     expect(resumed).toEqual([false, expect.any(Boolean), false, false]);
     expect(callers).toEqual(['first', 'first', 'second', undefined]);
@@ -140,11 +138,7 @@ const ACCEPTED = { kind: 'accepted' };
 const NOT_SENT = { kind: 'transient', statusCode: null, senderStopped: false };
 
 type Manner =
-  | 'answers when told'
-  | 'asks for no certificate'
-  | 'asks for no certificate by force'
-  | 'closes'
-  | 'speaks TLS 1.2';
+  'answers when told' | 'asks for no certificate' | 'asks for no certificate by force' | 'closes' | 'speaks TLS 1.2';
 
 /** Asks for a certificate of the authority. `callers` are the names in the certificates that requests came with. */
 async function mutualServer(...manners: Manner[]) {
@@ -195,10 +189,7 @@ async function closed(sockets: TLSSocket[], expected: boolean[]): Promise<void> 
   await until(() => (sockets.every(({ destroyed }, index) => destroyed === expected[index]) ? true : null));
 }
 
-type Send = (
-  url: string,
-  owner: { uid: string; tls: TlsSettings | ConnectionTls<string> } | null,
-) => Promise<Outcome>;
+type Send = (url: string, owner: { uid: string; tls: TlsSettings | ConnectionTls<string> } | null) => Promise<Outcome>;
 
 function sender(): Send {
   const pools = new HttpPools({

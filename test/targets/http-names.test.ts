@@ -56,9 +56,7 @@ test('all runs of one name share one look-up, which ends with the last of them',
   const resolve = createResolver({
     lookUp: (_, signal) => {
       asked.push(signal);
-      return new Promise((_answered, refuse) =>
-        signal.addEventListener('abort', () => refuse(new Error('ended'))),
-      );
+      return new Promise((_answered, refuse) => signal.addEventListener('abort', () => refuse(new Error('ended'))));
     },
   });
   const kind = httpTarget(64, { resolve });

@@ -14,15 +14,10 @@ describe('a whole answer', () => {
     expect(await deliverTo(url)).toEqual({ kind: 'accepted', statusCode, body: '', executionId: null });
   });
 
-  test.each([300, 301, 302, 304, 307, 400, 401, 404, 409, 410, 422, 451])(
-    '%d is final',
-    async (statusCode) => {
-      const { url } = await receive((_, response) =>
-        response.writeHead(statusCode, { 'content-length': 0 }).end(),
-      );
-      expect(await deliverTo(url)).toEqual({ kind: 'rejected', statusCode, body: '' });
-    },
-  );
+  test.each([300, 301, 302, 304, 307, 400, 401, 404, 409, 410, 422, 451])('%d is final', async (statusCode) => {
+    const { url } = await receive((_, response) => response.writeHead(statusCode, { 'content-length': 0 }).end());
+    expect(await deliverTo(url)).toEqual({ kind: 'rejected', statusCode, body: '' });
+  });
 
   test.each([408, 425, 429, 500, 502, 503, 504, 599])('%d means later', async (statusCode) => {
     const { url } = await receive((_, response) => response.writeHead(statusCode).end('busy'));
@@ -55,9 +50,7 @@ describe('a whole answer', () => {
   });
 
   test('a redirect is not followed', async () => {
-    const { url, arrivals } = await receive((_, response) =>
-      response.writeHead(307, { location: '/other' }).end(),
-    );
+    const { url, arrivals } = await receive((_, response) => response.writeHead(307, { location: '/other' }).end());
     expect(await deliverTo(url)).toMatchObject({ kind: 'rejected', statusCode: 307 });
     expect(arrivals).toHaveLength(1);
   });
@@ -117,10 +110,7 @@ describe('before anything was written', () => {
       body: null,
       error: { kind: 'network' },
     });
-    expect(outcome).toHaveProperty(
-      'error.message',
-      expect.stringContaining('connection failed: connect ECONNREFUSED'),
-    );
+    expect(outcome).toHaveProperty('error.message', expect.stringContaining('connection failed: connect ECONNREFUSED'));
   });
 
   test('a name that does not resolve is transient', async () => {
@@ -164,8 +154,7 @@ describe('after the request was written, without a whole answer', () => {
     ['headers that drip', (arrived: () => void) => answerWith('HTTP/1.1 200 OK\r\nx-a', arrived)],
     [
       'an upgrade nobody asked for',
-      (arrived: () => void) =>
-        answerWith('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', arrived),
+      (arrived: () => void) => answerWith('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', arrived),
     ],
   ])('%s leaves the outcome unknown at the deadline', async (_, server) => {
     const { pass } = settableTimers();

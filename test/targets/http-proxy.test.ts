@@ -68,9 +68,7 @@ test('what is to be called directly does not go through the proxy, and is judged
   expect(faults).toEqual([]);
   const egress = parseEgressProxy(proxy.url);
   const resolve = (name: string) =>
-    Promise.resolve([
-      { address: name.startsWith('metadata') ? '169.254.169.254' : '127.0.0.1', family: 4 as const },
-    ]);
+    Promise.resolve([{ address: name.startsWith('metadata') ? '169.254.169.254' : '127.0.0.1', family: 4 as const }]);
   const kind = httpTarget(2, { proxy: egress && { ...egress, bypass }, resolve });
   const call = async (host: string) =>
     (await kind.deliver(targetAt(`http://${host}:${port}/`), attemptOf(), never)).kind;

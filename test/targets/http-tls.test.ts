@@ -46,17 +46,12 @@ afterAll(() => {
 test('a certificate without a trusted issuer is a failed connection', async () => {
   const outcome = await httpTarget().deliver(targetAt(url), attemptOf(), never);
   expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'network' } });
-  expect(outcome).toHaveProperty(
-    'error.message',
-    expect.stringMatching(/^TLS failed: self-signed certificate/),
-  );
+  expect(outcome).toHaveProperty('error.message', expect.stringMatching(/^TLS failed: self-signed certificate/));
   expect(requests).toBe(0);
 });
 
 test('a server that speaks no TLS is a failed connection', async () => {
-  const plain = await receiveTcp((socket) =>
-    socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')),
-  );
+  const plain = await receiveTcp((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')));
   const outcome = await httpTarget().deliver(targetAt(plain.replace('http:', 'https:')), attemptOf(), never);
   expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'network' } });
   expect(outcome).toHaveProperty('error.message', expect.stringMatching(/^TLS failed: /));

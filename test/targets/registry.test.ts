@@ -45,20 +45,12 @@ describe('a lane', () => {
     ['a long hostname', `https://${'a'.repeat(240)}.example/x`, 'http https://aaaa'],
     ['two thousand CJK characters', `https://${cjk(2000)}/x`, 'http https://xn--'],
     ['a URL that is none', `https://[${cjk(600)}`, `http https://[${cjk(5)}`],
-    [
-      'a URL that is none, of characters in four bytes',
-      `é https://[${'🧯'.repeat(500)}`,
-      'http é https://[🧯🧯',
-    ],
+    ['a URL that is none, of characters in four bytes', `é https://[${'🧯'.repeat(500)}`, 'http é https://[🧯🧯'],
   ])('of %s is the beginning of that and its hash', (_name, url, start) => {
     const lane = laneOf(url);
     expect(Buffer.byteLength(lane)).toBeLessThanOrEqual(200);
     expect(lane).toMatch(/#[0-9a-f]{64}$/);
-    expect([lane.startsWith(start), lane.isWellFormed(), registryOf().canSend(lane)]).toEqual([
-      true,
-      true,
-      true,
-    ]);
+    expect([lane.startsWith(start), lane.isWellFormed(), registryOf().canSend(lane)]).toEqual([true, true, true]);
     expect(laneOf(url)).toBe(lane);
   });
 

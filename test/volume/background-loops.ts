@@ -132,8 +132,7 @@ export const BACKGROUND_LOOPS: LoopTable = {
     },
     {
       of: 'reminders of a notifier, of which each is an incident of PagerDuty',
-      leave: (volume, count) =>
-        leaveReminders(volume, { notifiers: 1, episodes: count, channel: 'pagerduty' }),
+      leave: (volume, count) => leaveReminders(volume, { notifiers: 1, episodes: count, channel: 'pagerduty' }),
       left: REMINDERS,
     },
     {
@@ -146,9 +145,7 @@ export const BACKGROUND_LOOPS: LoopTable = {
       leave: async (volume, count) => {
         await leaveReminders(volume, { notifiers: count, episodes: 1 });
         const { database } = volume.store;
-        const due = await database.run((db) =>
-          findReminders(db, { limit: 1_000, besides: [], besideNotifiers: [] }),
-        );
+        const due = await database.run((db) => findReminders(db, { limit: 1_000, besides: [], besideNotifiers: [] }));
         await database.transaction((tx) => remind(tx, due.due, null));
         await volume.store.rows(sql`UPDATE messages SET gathers_until = now() - interval '1 second'`);
       },
@@ -163,9 +160,7 @@ export const BACKGROUND_LOOPS: LoopTable = {
           expect: { startWithinSeconds: 60, finishWithinSeconds: null, atLeastSeconds: null, result: null },
         });
         await leaveOpenRuns(volume.store, null, count);
-        await volume.store.rows(
-          sql`UPDATE runs SET next_bound = 'start', bound_at = now() - interval '1 second'`,
-        );
+        await volume.store.rows(sql`UPDATE runs SET next_bound = 'start', bound_at = now() - interval '1 second'`);
       },
       left: sql`SELECT count(*)::int FROM runs WHERE bound_at <= clock_timestamp()`,
     },
@@ -219,9 +214,7 @@ export const BACKGROUND_LOOPS: LoopTable = {
       leave: async (volume, count) => {
         await putCalendar(volume);
         await putSchedules(volume, count, { ...HOLIDAYS, cron: '0 0 * * *' });
-        await editCalendar(volume, [
-          `2000-01-01/${new Date(Date.now() + 172_800_000).toISOString().slice(0, 10)}`,
-        ]);
+        await editCalendar(volume, [`2000-01-01/${new Date(Date.now() + 172_800_000).toISOString().slice(0, 10)}`]);
       },
       left: UNAPPLIED,
     },

@@ -133,9 +133,7 @@ export const FLOW_LOOPS: LoopTable = {
         await putSchedules(volume, count);
         await putNotifier(volume.store, { id: 'pager', url: '', channel: 'pagerduty' });
         await leaveAlerts(volume, 'late');
-        await volume.store.rows(
-          sql`INSERT INTO alert_tellings (alert_id, notifier_id) SELECT id, 'pager' FROM alerts`,
-        );
+        await volume.store.rows(sql`INSERT INTO alert_tellings (alert_id, notifier_id) SELECT id, 'pager' FROM alerts`);
         await leaveEffects(volume, 'heals', { alertKind: 'late' });
       },
       left: EFFECTS,
@@ -147,8 +145,7 @@ export const FLOW_LOOPS: LoopTable = {
     },
     {
       of: 'episodes of a message that could not be delivered',
-      leave: (volume, count) =>
-        leaveUndelivered(volume, { messages: 1, episodes: count, channel: 'pagerduty' }),
+      leave: (volume, count) => leaveUndelivered(volume, { messages: 1, episodes: count, channel: 'pagerduty' }),
       left: EFFECTS,
     },
   ],
@@ -170,9 +167,7 @@ export const FLOW_LOOPS: LoopTable = {
       of: 'episodes of a message that could not be delivered, part by part',
       leave: async (volume, count) => {
         await leaveUndelivered(volume, { messages: 1, episodes: count, channel: 'pagerduty' });
-        await volume.store.rows(
-          sql`UPDATE effects SET done_through = '00000000-0000-0000-0000-000000000000'`,
-        );
+        await volume.store.rows(sql`UPDATE effects SET done_through = '00000000-0000-0000-0000-000000000000'`);
       },
       left: EFFECTS,
     },
@@ -194,8 +189,7 @@ export const FLOW_LOOPS: LoopTable = {
       leave: async (volume, count) => {
         await putSchedules(volume, 10, { overlap: 'replace' });
         await leaveOpenRuns(volume.store, null, count, { guarded: false });
-        await volume.store
-          .rows(sql`INSERT INTO backlogs (kind, schedule_uid, schedule_id, kept_run, asked_at, next_at)
+        await volume.store.rows(sql`INSERT INTO backlogs (kind, schedule_uid, schedule_id, kept_run, asked_at, next_at)
           SELECT kind, uid, id, CASE kind WHEN 'replaced' THEN gen_random_uuid() END, now(), now()
           FROM schedules, unnest('{marked,replaced}'::text[]) AS kind`);
       },

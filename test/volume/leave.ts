@@ -14,8 +14,7 @@ type OnExcluded = Timing['onExcluded'];
 
 export const PULLED = { url: '', target: { type: 'pull', queue: 'q' } } as const;
 
-export const idsOf = (count: number, prefix = 's') =>
-  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+export const idsOf = (count: number, prefix = 's') => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
 export const putSchedules = ({ instance }: Volume, count: number, more: Partial<Definition> = {}) =>
   instance.putMany(idsOf(count), { ...PULLED, ...more });
@@ -63,11 +62,7 @@ export async function leaveUndelivered(
 /** Episodes of so many schedules, of which so many notifiers are to be reminded now. */
 export async function leaveReminders(
   volume: Volume,
-  {
-    notifiers,
-    episodes,
-    channel = 'webhook',
-  }: { notifiers: number; episodes: number; channel?: ChannelType },
+  { notifiers, episodes, channel = 'webhook' }: { notifiers: number; episodes: number; channel?: ChannelType },
 ): Promise<void> {
   const { store } = volume;
   await putSchedules(volume, episodes);
@@ -98,12 +93,7 @@ export async function editCalendar({ store }: Volume, dates: string[]): Promise<
   await store.database.transaction(async (tx) => {
     const current = await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
     if (current)
-      await changeLockedCalendar(
-        tx,
-        current,
-        { description: null, validUntil: null, dates },
-        { movesFires: true },
-      );
+      await changeLockedCalendar(tx, current, { description: null, validUntil: null, dates }, { movesFires: true });
   });
   await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
 }
@@ -132,9 +122,7 @@ export async function putOwing(volume: Volume, count: number, onExcluded: OnExcl
   await putCalendar(volume);
   await putSchedules(volume, count, timing);
   const earlier = sql`- interval '9 days'`;
-  await store.rows(
-    sql`UPDATE schedules SET created_at = created_at ${earlier}, updated_at = updated_at ${earlier}`,
-  );
+  await store.rows(sql`UPDATE schedules SET created_at = created_at ${earlier}, updated_at = updated_at ${earlier}`);
   await store.rows(sql`UPDATE schedule_versions SET at = at ${earlier}`);
   await store.rows(sql`UPDATE calendar_versions SET at = at ${earlier}`);
   return timing;

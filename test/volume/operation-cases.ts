@@ -57,8 +57,7 @@ const change = (volume: Volume, definitions: ReadonlyMap<string, ReturnType<type
 const put = (volume: Volume, ids: readonly string[], more = {}) =>
   change(volume, new Map(ids.map((id) => [id, definitionOf({ ...PULLED, ...more })])));
 
-const oneOffs = (count: number, more = {}) =>
-  idsOf(count).map((key) => oneOffOf({ queue: 'q', key, ...more }));
+const oneOffs = (count: number, more = {}) => idsOf(count).map((key) => oneOffOf({ queue: 'q', key, ...more }));
 
 /** Sealed anew at each call, as the API does. */
 const oneOffsWithSecrets = (count: number) =>
@@ -144,9 +143,7 @@ export const OPERATIONS: readonly OperationCase[] = [
         .rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
         SELECT schedule_uid, 1 + n, schedule_id, 'updated', date_trunc('hour', now()) - make_interval(hours => ${count}::int + 1 - n, mins => 30), definition
         FROM schedule_versions, generate_series(1, ${count}::int) AS n WHERE version = 1`);
-      await volume.store.rows(
-        sql`UPDATE schedule_versions SET at = now() - interval '1 year' WHERE version = 1`,
-      );
+      await volume.store.rows(sql`UPDATE schedule_versions SET at = now() - interval '1 year' WHERE version = 1`);
       await volume.store.rows(sql`UPDATE schedules SET version = ${count}::int + 1`);
     },
     call: (volume, count) => {

@@ -48,19 +48,13 @@ async function statementsOf(name: string, one: LoopCase, count: number): Promise
   return statements;
 }
 
-describe.each(Object.entries(LOOPS).filter(([, cases]) => typeof cases !== 'string'))(
-  'the loop %s',
-  (name, cases) => {
-    it.each(cases as LoopCase[])(
-      'sends no more statements for a hundred than for one of: $of',
-      async (one) => {
-        const few = await statementsOf(name, one, 1);
-        const many = await statementsOf(name, one, one.many ?? MANY);
-        expect(tooOften(few, many)).toEqual({});
-      },
-    );
-  },
-);
+describe.each(Object.entries(LOOPS).filter(([, cases]) => typeof cases !== 'string'))('the loop %s', (name, cases) => {
+  it.each(cases as LoopCase[])('sends no more statements for a hundred than for one of: $of', async (one) => {
+    const few = await statementsOf(name, one, 1);
+    const many = await statementsOf(name, one, one.many ?? MANY);
+    expect(tooOften(few, many)).toEqual({});
+  });
+});
 
 it('each loop of the daemon stands in this table, and no other', async () => {
   const { loops } = await volumeOfTest();
@@ -68,17 +62,14 @@ it('each loop of the daemon stands in this table, and no other', async () => {
 });
 
 describe('an operation', () => {
-  it.each(OPERATIONS)(
-    'sends no more statements for a hundred than for one of: $name',
-    async ({ leave, call }) => {
-      const statementsFor = async (count: number) => {
-        const volume = await volumeOfTest();
-        await leave?.(volume, count);
-        volume.statements.length = 0;
-        await call(volume, count);
-        return volume.statements;
-      };
-      expect(tooOften(await statementsFor(1), await statementsFor(MANY))).toEqual({});
-    },
-  );
+  it.each(OPERATIONS)('sends no more statements for a hundred than for one of: $name', async ({ leave, call }) => {
+    const statementsFor = async (count: number) => {
+      const volume = await volumeOfTest();
+      await leave?.(volume, count);
+      volume.statements.length = 0;
+      await call(volume, count);
+      return volume.statements;
+    };
+    expect(tooOften(await statementsFor(1), await statementsFor(MANY))).toEqual({});
+  });
 });

@@ -2,13 +2,7 @@ import { PassThrough } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { workTable } from '../../src/daemon/daemon.ts';
-import {
-  type Common,
-  type Workers,
-  createCommon,
-  createWorkers,
-  standardParts,
-} from '../../src/daemon/parts.ts';
+import { type Common, type Workers, createCommon, createWorkers, standardParts } from '../../src/daemon/parts.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
 import type { openDatabase } from '../../src/postgres/database.ts';
 import type { Turning } from '../../src/runtime/loop/loop.ts';

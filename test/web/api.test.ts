@@ -1,16 +1,8 @@
 import { expect, it } from 'vitest';
-import {
-  faultOfJson,
-  formatJson,
-  JsonText,
-  parseJson,
-  stringifyJson,
-  textOf,
-} from '../../web/src/api/json.ts';
+import { faultOfJson, formatJson, JsonText, parseJson, stringifyJson, textOf } from '../../web/src/api/json.ts';
 import { inTurn } from '../../web/src/api/turns.ts';
 
-const PAYLOAD =
-  '{"big":12345678901234567890.10,"e":1E400,"deep":[1,{"payload":[0.10]},"a\\u00e9,]}\\""],"":{}}';
+const PAYLOAD = '{"big":12345678901234567890.10,"e":1E400,"deep":[1,{"payload":[0.10]},"a\\u00e9,]}\\""],"":{}}';
 
 it('a payload that was read is sent again byte for byte', () => {
   const text = `{"id":"a","payload":${PAYLOAD},"labels":{"payload":"x"},"attempts":2}`;

@@ -63,8 +63,7 @@ export async function startStageOf<Served extends AnyDaemon>(
     }),
   ]);
   onTestFinished(() => browser.close());
-  const open: Stage['open'] = async (path, options = {}) =>
-    openPage(browser, daemon.url + basePath, path, options);
+  const open: Stage['open'] = async (path, options = {}) => openPage(browser, daemon.url + basePath, path, options);
   return { daemon, databaseUrl: database.url, browser, open };
 }
 

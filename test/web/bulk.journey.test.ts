@@ -8,13 +8,9 @@ import { startStage } from './browser.ts';
 import { layoutOf } from '../../web/src/pages/run/batch-layout.ts';
 
 it('an operator retries failed runs, an admin acts on all of a label and on chosen schedules, and a viewer on none', async (context) => {
-  const [admin, viewer, worker] = (['admin', 'viewer', 'worker'] as const).map((role) =>
-    newToken(role, role),
-  );
+  const [admin, viewer, worker] = (['admin', 'viewer', 'worker'] as const).map((role) => newToken(role, role));
   if (!admin || !viewer || !worker) throw new Error('no tokens');
-  const lines = [admin, viewer, worker].map(
-    ({ known }) => `${known.name}:${known.role}:${known.hash.toString('hex')}`,
-  );
+  const lines = [admin, viewer, worker].map(({ known }) => `${known.name}:${known.role}:${known.hash.toString('hex')}`);
   const { open, daemon } = await startStage(context, { FIRELOCK_API_TOKENS: lines.join(',') });
   let status = 400;
   const receiver = await startReceiver((_arrival, response) => {
@@ -115,9 +111,7 @@ async function actOnChosen(page: Page, call: Call): Promise<void> {
   await call('PATCH', '/schedules/mails', { description: 'changed meanwhile' });
   await dialog.getByLabel('Set the label').fill('tier:1');
   await press('Label');
-  const told = page
-    .getByRole('status')
-    .filter({ hasText: 'Labelled 2 schedules. It was refused for 1 schedule:' });
+  const told = page.getByRole('status').filter({ hasText: 'Labelled 2 schedules. It was refused for 1 schedule:' });
   await told.getByRole('listitem').getByText('Somebody has changed it meanwhile').waitFor();
   expect(await told.getByRole('listitem').count()).toBe(1);
   expect(await Promise.all(['invoices', 'mails'].map(labelsOf))).toEqual([

@@ -27,8 +27,7 @@ it('an admin makes a connection, a schedule uses it as the form shows, and nobod
   const dialog = page.getByRole('dialog');
   const main = page.getByRole('main');
   const token = dialog.getByLabel('Token', { exact: true });
-  const faulty = (label: string) =>
-    dialog.locator('.faulty', { has: page.getByLabel(label, { exact: true }) });
+  const faulty = (label: string) => dialog.locator('.faulty', { has: page.getByLabel(label, { exact: true }) });
   const save = () => dialog.getByRole('button', { name: 'Save' }).click();
   const edit = () => page.getByRole('button', { name: 'Edit chat' }).click();
 
@@ -49,10 +48,7 @@ it('an admin makes a connection, a schedule uses it as the form shows, and nobod
   await main.getByText('by a token').waitFor();
 
   await edit();
-  expect([await token.inputValue(), await dialog.getByLabel('Headers: value 1').inputValue()]).toEqual([
-    '***',
-    '***',
-  ]);
+  expect([await token.inputValue(), await dialog.getByLabel('Headers: value 1').inputValue()]).toEqual(['***', '***']);
   await dialog.getByLabel('URL', { exact: true }).fill('http://127.0.0.1:9');
   await save();
   await faulty('Token')

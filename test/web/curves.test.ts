@@ -17,11 +17,7 @@ it('the axis of values has a few round ones, from nothing to the highest or beyo
 it('the axis of time has round moments of the clock that it is drawn for, as many as there is room for', () => {
   const noon = Date.UTC(2030, 5, 1, 12) / 1000;
   const inIndia = timeTicks(noon, noon + 3 * 3600, 4, 5.5 * 3600);
-  expect(inIndia.map((at) => new Date(at * 1000).toISOString().slice(11, 16))).toEqual([
-    '12:30',
-    '13:30',
-    '14:30',
-  ]);
+  expect(inIndia.map((at) => new Date(at * 1000).toISOString().slice(11, 16))).toEqual(['12:30', '13:30', '14:30']);
   expect(timeTicks(noon, noon + 3600, 7, 0)).toHaveLength(7);
   expect(timeTicks(noon, noon, 5, 0)).toEqual([noon]);
   expect(timeTicks(noon, noon + 40 * 365 * 86_400, 3, 0).length).toBeLessThanOrEqual(3);

@@ -48,10 +48,7 @@ const sentTarget = (draft: Draft, base: Schedule | null) =>
 describe('the form', () => {
   it('sends untouched rules and bodies back as they are', () => {
     const body = { template: '{\r\n"a": {{payload}}}', contentType: 'application/x+json' };
-    for (const target of [
-      { body, outcome: RULES },
-      { outcome: { ...RULES, require: { contains: ' ok' } } },
-    ]) {
+    for (const target of [{ body, outcome: RULES }, { outcome: { ...RULES, require: { contains: ' ok' } } }]) {
       const base = stored(target);
       expect(sentTarget(draftOf(base), base)).toEqual(base.target);
     }
@@ -76,8 +73,7 @@ describe('the form', () => {
   });
 
   it('says at once that a value is no JSON, and only where the value would be sent', () => {
-    const paths = (draft: Partial<Draft>) =>
-      faultsOf({ ...EMPTY, equals: 'ok', ...draft }).map(({ path }) => path);
+    const paths = (draft: Partial<Draft>) => faultsOf({ ...EMPTY, equals: 'ok', ...draft }).map(({ path }) => path);
     expect(paths({ required: 'pointer' })).toEqual(['/target/outcome/require/equals']);
     expect(paths({ required: 'pointer', equals: ' ' })).toEqual(['/target/outcome/require/equals']);
     expect([paths({}), paths({ required: 'pointer', targetType: 'pull' })]).toEqual([[], []]);
@@ -120,19 +116,12 @@ describe('what the form shows of a request is what is sent', () => {
     template,
     contentType,
   });
-  const all =
-    '{"a":{{payload/n}},"b":"{{payload/title}}","c":{{payload}},"d":"{{runName}} {{scheduledFor}}"}';
+  const all = '{"a":{{payload/n}},"b":"{{payload/title}}","c":{{payload}},"d":"{{runName}} {{scheduledFor}}"}';
   it.each<[string, Partial<Draft>]>([
     ['the envelope', {}],
     ['the envelope, without a payload', { payload: '' }],
-    [
-      'the envelope of a run that follows another',
-      { kind: 'after', afterId: 'bill', afterOn: ['late', 'failed'] },
-    ],
-    [
-      'the envelope of a run that follows a late schedule',
-      { kind: 'after', afterId: 'bill', afterOn: ['late'] },
-    ],
+    ['the envelope of a run that follows another', { kind: 'after', afterId: 'bill', afterOn: ['late', 'failed'] }],
+    ['the envelope of a run that follows a late schedule', { kind: 'after', afterId: 'bill', afterOn: ['late'] }],
     ['the payload', { bodyKind: 'payload' }],
     ['no payload', { bodyKind: 'payload', payload: '' }],
     ['a text in JSON', text(all)],
@@ -178,13 +167,9 @@ describe('what the form shows of a request is what is sent', () => {
     expect(shown.unknown).toBeNull();
     const typed = draft.headers.map(([name]) => name.toLowerCase());
     const headers = inPairs(request.headers);
-    const [own, others] = [true, false].map((isOwn) =>
-      headers.filter(([name]) => shown.own.includes(name) === isOwn),
-    );
+    const [own, others] = [true, false].map((isOwn) => headers.filter(([name]) => shown.own.includes(name) === isOwn));
     expect(own?.map(([name]) => name)).toEqual(shown.own);
-    expect(shown.headers).toEqual(
-      others?.map(([name, value]) => [name, typed.includes(name) ? '***' : value]),
-    );
+    expect(shown.headers).toEqual(others?.map(([name, value]) => [name, typed.includes(name) ? '***' : value]));
     expect(JSON.stringify(shown)).not.toContain('"b"');
     expect(JSON.stringify(shown)).not.toContain(secretOf(1));
   });
@@ -234,9 +219,7 @@ it('the faults of templates stand at their fields, and what cannot be filled in 
   expect([shown.body, shown.url]).toEqual([null, 'http://a/%7B%7Bnope%7D%7D']);
   const pathsOf = (changes: Partial<Draft>) =>
     sentOf({ ...EMPTY, ...changes }, null, FIRE_AT).faults.map(({ path }) => path);
-  expect(pathsOf({ bodyKind: 'template', template: 'x', contentType: 'x' })).toEqual([
-    '/target/body/contentType',
-  ]);
+  expect(pathsOf({ bodyKind: 'template', template: 'x', contentType: 'x' })).toEqual(['/target/body/contentType']);
   expect(pathsOf({ bodyKind: 'template', template: '' })).toEqual([]);
   expect(sentOf(draft, null, FIRE_AT)).toMatchObject({ body: null, unknown: 'The payload is not JSON.' });
   expect(sentOf({ ...draft, method: 'GET' }, null, FIRE_AT)).toMatchObject({ body: null, unknown: null });

@@ -77,9 +77,7 @@ async function lookAtAll({ open }: Stage, { runId }: { runId: string }): Promise
     // Pages of things that are not there say so.
     const { page, faults } = await open('/', { width, expected: [404] });
     for (const pattern of Object.values(pages)) {
-      const path = pattern
-        .replace('/runs/:id', `/runs/${runId}`)
-        .replace('/schedules/:id', '/schedules/nightly');
+      const path = pattern.replace('/runs/:id', `/runs/${runId}`).replace('/schedules/:id', '/schedules/nightly');
       await page.goto(new URL(page.url()).origin + path.replace('/:id', '/holidays'));
       await page.locator('main h1').first().waitFor();
       await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });

@@ -95,11 +95,7 @@ it('what is no number goes as it was typed, for the daemon to refuse; what is re
     }),
   ).toEqual([{ path: '/target/headers', message: 'a is there twice' }]);
   const paths = ['/channel/target/url', '/channel/to', '/on'];
-  expect(paths.map((path) => inForm({ path, message: '' }).path)).toEqual([
-    '/target/url',
-    '/channel/to',
-    '/on',
-  ]);
+  expect(paths.map((path) => inForm({ path, message: '' }).path)).toEqual(['/target/url', '/channel/to', '/on']);
 });
 
 describe('what is sent', () => {

@@ -21,8 +21,7 @@ it('an admin makes a notifier, sees what it would send, tests it, and changes it
   const dialog = page.getByRole('dialog');
   const main = page.getByRole('main');
   const field = (label: string) => dialog.getByLabel(label, { exact: true });
-  const faulty = (label: string) =>
-    dialog.locator('.faulty', { has: page.getByLabel(label, { exact: true }) });
+  const faulty = (label: string) => dialog.locator('.faulty', { has: page.getByLabel(label, { exact: true }) });
   const press = (name: string) => dialog.getByRole('button', { name, exact: true }).click();
   const edit = () => page.getByRole('button', { name: 'Edit team' }).click();
 

@@ -36,9 +36,7 @@ it('waits and attempts follow each other without a gap, and an open run waits un
 });
 
 it('a run that is still to come waits for its moment since it was asked for', () => {
-  expect(told(run({ createdAt: at(10), scheduledFor: at(3600) }))).toEqual([
-    ['Waits for its moment', 10, 60],
-  ]);
+  expect(told(run({ createdAt: at(10), scheduledFor: at(3600) }))).toEqual([['Waits for its moment', 10, 60]]);
 });
 
 it('the last attempt of a run that failed for want of another says so, and what the target answered', () => {
@@ -102,8 +100,7 @@ test('colours become classes, and nothing else of what a terminal would obey is 
     ['e', ''],
   ]);
   expect(shown('\u001b[38;5;1mx\u001b[48;2;1;4;31my\u001b[38:2:1:2:3mz\u001b[mw')).toEqual([['xyzw', '']]);
-  const hidden =
-    '\u001b]0;title\u0007\u001b[2J\u001b[?25l\u001b(B\u001bPq\u001b\\\u009b1m\u0000\u202e\u001bc';
+  const hidden = '\u001b]0;title\u0007\u001b[2J\u001b[?25l\u001b(B\u001bPq\u001b\\\u009b1m\u0000\u202e\u001bc';
   expect(shown(`a${hidden}b\r\nc\rd\u001b[999999999mf`)).toEqual([['a1mb\nc\ndf', '']]);
   expect(shown('<script>&amp;\u001b[31"onload=x;m')).toEqual([['<script>&amp;nload=x;m', '']]);
 });
@@ -118,9 +115,7 @@ test('what two parts share is whole, wherever the cut is', () => {
   ]);
   for (let cut = 0; cut < bytes.length; cut += 1) {
     const reader = createLogReader();
-    expect(joined([...reader.take(bytes.subarray(0, cut)), ...reader.take(bytes.subarray(cut))])).toEqual(
-      whole,
-    );
+    expect(joined([...reader.take(bytes.subarray(0, cut)), ...reader.take(bytes.subarray(cut))])).toEqual(whole);
   }
 });
 

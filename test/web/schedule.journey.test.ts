@@ -21,8 +21,7 @@ const tokenOf = (role: (typeof roles)[number]) => known.find((one) => one.role =
 const tokenLines = (operatorsRole: string) =>
   known
     .map(
-      ({ role, known: { hash } }) =>
-        `${role}:${role === 'operator' ? operatorsRole : role}:${hash.toString('hex')}\n`,
+      ({ role, known: { hash } }) => `${role}:${role === 'operator' ? operatorsRole : role}:${hash.toString('hex')}\n`,
     )
     .join('');
 
@@ -120,12 +119,7 @@ async function pauseAndAskWhy(page: Page, { daemon }: Stage<Daemon>): Promise<vo
   // The day of the fire that was skipped: there and back by the mouse, and then by keyboard alone.
   await page.getByRole('button', { name: 'month', exact: true }).click();
   const days = page.getByRole('group', { name: /Occurrences, by day/ });
-  const upcoming = await daemon.call(
-    'GET',
-    '/api/v1/schedules/journey/upcoming',
-    undefined,
-    bearer('viewer'),
-  );
+  const upcoming = await daemon.call('GET', '/api/v1/schedules/journey/upcoming', undefined, bearer('viewer'));
   const { fireAt } = (upcoming.body as { items: { fireAt: string }[] }).items[0] ?? { fireAt: '' };
   await page.goto(`${page.url().split('?')[0] ?? ''}?view=month&at=${fireAt}`);
   await page.getByRole('button', { name: 'Earlier' }).click();
@@ -211,8 +205,7 @@ async function askWhyItWasMissed(page: Page, { daemon, databaseUrl }: Stage<Daem
   const sql = sqlOfTest(databaseUrl);
   const asleep = { cron: '0 * * * *', catchUp: 'skip', target: { type: 'pull', queue: 'dreams' } };
   await daemon.call('PUT', '/api/v1/schedules/asleep', asleep, bearer('admin'));
-  const ago = (hours: number) =>
-    sql`date_trunc('hour', clock_timestamp()) - make_interval(hours => ${hours})`;
+  const ago = (hours: number) => sql`date_trunc('hour', clock_timestamp()) - make_interval(hours => ${hours})`;
   await sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
     VALUES (gen_random_uuid(), 'test', '0', '2026c', 1, ${ago(9)}, ${ago(8)})`;
   await sql`UPDATE schedule_versions SET at = ${ago(7)} WHERE schedule_id = 'asleep'`;
@@ -232,16 +225,11 @@ async function askWhyItWasMissed(page: Page, { daemon, databaseUrl }: Stage<Daem
 }
 
 /** A viewer is offered nothing, an operator what is theirs; and whose rights end meanwhile is told so. */
-async function lookWithoutRights(
-  { daemon, open }: Stage<Daemon>,
-  demote: () => Promise<void>,
-): Promise<void> {
+async function lookWithoutRights({ daemon, open }: Stage<Daemon>, demote: () => Promise<void>): Promise<void> {
   const viewer = await open('/schedules/journey', { token: tokenOf('viewer') });
   await viewer.page.getByText(/Fires next at/).waitFor();
   await viewer.page.getByRole('region', { name: 'Versions' }).waitFor();
-  expect(
-    await viewer.page.getByRole('button', { name: /Fire|Pause|Delete|Skip|Revert|Backfill/ }).count(),
-  ).toBe(0);
+  expect(await viewer.page.getByRole('button', { name: /Fire|Pause|Delete|Skip|Revert|Backfill/ }).count()).toBe(0);
   const operator = await open('/schedules/journey', { token: tokenOf('operator'), expected: [403] });
   await operator.page.getByRole('button', { name: 'Backfill' }).waitFor();
   expect(await operator.page.getByRole('button', { name: /Pause|Delete|Revert/ }).count()).toBe(0);
@@ -321,10 +309,7 @@ it('the page of a schedule shows where the fires of a holiday go', async (contex
   const { page, faults } = await open('/schedules/paid');
   const month = page.getByRole('region', { name: 'Which days fire' });
   const now = await month.getByRole('table').getByRole('caption').textContent();
-  const [year, at] = [
-    Number(now?.match(/\d{4}/)?.[0]),
-    new Date(`1 ${now?.split(',')[0] ?? ''} UTC`).getUTCMonth(),
-  ];
+  const [year, at] = [Number(now?.match(/\d{4}/)?.[0]), new Date(`1 ${now?.split(',')[0] ?? ''} UTC`).getUTCMonth()];
   for (let left = (2030 - year) * 12 + 11 - at; left > 0; left -= 1)
     await month.getByRole('button', { name: 'Next month' }).click();
   const table = month.getByRole('table', { name: 'December 2030, Europe/Berlin' });

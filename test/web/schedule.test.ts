@@ -167,10 +167,7 @@ it('input goes unchanged to the daemon, which names its faults; input that canno
   expect(sent).not.toHaveProperty('graceSeconds');
   expect(sent).not.toHaveProperty('cron');
   const labels = [['a', '1'] as const, ['a', '2'] as const];
-  expect(faultsOf({ ...EMPTY, payload: '{', labels }).map(({ path }) => path)).toEqual([
-    '/payload',
-    '/labels',
-  ]);
+  expect(faultsOf({ ...EMPTY, payload: '{', labels }).map(({ path }) => path)).toEqual(['/payload', '/labels']);
 });
 
 it('what is expected of a result is typed as JSON, and what is none goes to the daemon', () => {
@@ -192,9 +189,7 @@ it('my changes are merged with those of another user, field by field', () => {
 });
 
 it('definitions differ field by field, and payloads by their text', () => {
-  const before = parseJson(
-    '{"id":"a","labels":{"a/b":"1"},"payload":{"n":1.0},"cron":["x"],"version":1}',
-  ) as object;
+  const before = parseJson('{"id":"a","labels":{"a/b":"1"},"payload":{"n":1.0},"cron":["x"],"version":1}') as object;
   const after = parseJson('{"id":"a","labels":{},"payload":{"n":1},"cron":"x","version":2}') as object;
   expect(differencesOf(before, after)).toEqual([
     { path: '/cron', before: '["x"]', after: '"x"' },
@@ -228,10 +223,7 @@ it('a schedule that is called `new` has a page beside the form for new ones', ()
     '/schedules/newer',
     '/schedules/a.b',
   ]);
-  expect([pagePath('new', '/edit'), callPath('new', '/runs')]).toEqual([
-    '/schedules/new/edit',
-    '/schedules/new/runs',
-  ]);
+  expect([pagePath('new', '/edit'), callPath('new', '/runs')]).toEqual(['/schedules/new/edit', '/schedules/new/runs']);
 });
 
 const day = (date: string, given: Partial<ExplainedDay> = {}): ExplainedDay => ({
@@ -290,8 +282,7 @@ it('what excludes days is said once for all of them', () => {
 it('fires before the first moment of the schedule, and from its last one on, are left out', () => {
   const fires = [fire('2026-12-10T08:00:00.000Z'), fire('2026-12-10T20:00:00.000Z')];
   const ofDay = day('2026-12-10', { verdict: 'fires', fires });
-  const left = (from: string, end: string) =>
-    within([ofDay], from, end).map((one) => [one.verdict, one.fires.length]);
+  const left = (from: string, end: string) => within([ofDay], from, end).map((one) => [one.verdict, one.fires.length]);
   expect(left('', '')).toEqual([['fires', 2]]);
   expect(left('2026-12-10T08:00:00.000Z', '2026-12-10T20:00:00.000Z')).toEqual([['fires', 1]]);
   expect(left('2026-12-11T00:00:00.000Z', '')).toEqual([['outside', 0]]);
@@ -300,8 +291,5 @@ it('fires before the first moment of the schedule, and from its last one on, are
 });
 
 it('a month has a name, and is asked for by a moment that lies in it in every zone', () => {
-  expect([monthName('2026-12-01'), withinMonth('2026-12-01')]).toEqual([
-    'December 2026',
-    '2026-12-15T12:00:00Z',
-  ]);
+  expect([monthName('2026-12-01'), withinMonth('2026-12-01')]).toEqual(['December 2026', '2026-12-15T12:00:00Z']);
 });

@@ -8,8 +8,7 @@ it('a user with only the keyboard finds a schedule, a run, a label and a page, a
     (await daemon.call(method, `/api/v1${path}`, body)).body as { id: string; enabled: boolean };
   const target = { type: 'pull', queue: 'boxes' };
   const labels = { team: 'billing' };
-  for (const id of ['invoices', 'mails'])
-    await call('PUT', `/schedules/${id}`, { cron: '0 0 29 2 *', target, labels });
+  for (const id of ['invoices', 'mails']) await call('PUT', `/schedules/${id}`, { cron: '0 0 29 2 *', target, labels });
   const run = await call('POST', '/runs', { target, key: 'order-17' });
 
   const { page, faults } = await open('/');

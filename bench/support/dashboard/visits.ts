@@ -24,9 +24,10 @@ export async function visitsOf(daemonUrl: string): Promise<Visit[]> {
     { name: 'overview, day', path: '/', act: press('Day') },
     { name: 'overview, week', path: '/', act: press('Week') },
     { name: 'schedules', path: '/schedules', act: (page) => page.getByText('Next page').click() },
-    ...['status=paused', 'status=error', 'late=true', 'label=team:team-7', 'label=customer:4711'].map(
-      (filter) => ({ name: `schedules, ${filter}`, path: `/schedules?${filter}` }),
-    ),
+    ...['status=paused', 'status=error', 'late=true', 'label=team:team-7', 'label=customer:4711'].map((filter) => ({
+      name: `schedules, ${filter}`,
+      path: `/schedules?${filter}`,
+    })),
     ...['q=job-9999', 'q=nowhere', 'q=customer 77', 'q=books&status=paused'].map((filter) => ({
       name: `schedules, ${filter}`,
       path: `/schedules?${filter}`,
@@ -39,13 +40,9 @@ export async function visitsOf(daemonUrl: string): Promise<Visit[]> {
     { name: 'new schedule', path: '/schedules/new' },
     { name: 'edit schedule', path: `/schedules/${DAILY}/edit` },
     { name: 'runs', path: '/runs', act: (page) => page.getByText('Next page').click() },
-    ...[
-      'status=failed',
-      'status=failed&since=24h',
-      'trigger=manual',
-      'label=team:team-7',
-      'label=kind:small',
-    ].map((filter) => ({ name: `runs, ${filter}`, path: `/runs?${filter}` })),
+    ...['status=failed', 'status=failed&since=24h', 'trigger=manual', 'label=team:team-7', 'label=kind:small'].map(
+      (filter) => ({ name: `runs, ${filter}`, path: `/runs?${filter}` }),
+    ),
     ...[BIG, DAILY].map((id) => ({ name: `runs of ${id}`, path: `/runs?scheduleId=${id}` })),
     { name: 'run that succeeded', path: `/runs/${await idOf(`scheduleId=${SMALL}&status=succeeded`)}` },
     { name: 'run that failed', path: `/runs/${await idOf('status=failed')}` },
@@ -77,14 +74,7 @@ export interface ListedPage {
 
 const CALLS = 15;
 const PAGES = 5;
-const FILTERS = [
-  '',
-  '&status=active',
-  '&status=paused',
-  '&label=kind:daily',
-  '&label=team:team-7',
-  '&q=customer',
-];
+const FILTERS = ['', '&status=active', '&status=paused', '&label=kind:daily', '&label=team:team-7', '&q=customer'];
 
 /** The list of schedules with their last runs, warm: the first page, those that follow, and with filters. */
 export async function askRecentRuns(daemonUrl: string): Promise<ListedPage[]> {

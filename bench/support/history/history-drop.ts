@@ -35,20 +35,12 @@ export interface Drop {
 }
 
 /** Every-second schedules go on at one daemon while a second one starts that keeps history for a day less. */
-export async function dropADay(
-  bench: Bench,
-  database: BenchDatabase,
-  day: number,
-  sizes: DropSizes,
-): Promise<Drop> {
+export async function dropADay(bench: Bench, database: BenchDatabase, day: number, sizes: DropSizes): Promise<Drop> {
   const hosts = await startHosts(1);
   try {
     const daemon = await startWith(bench, database, LONG);
     try {
-      const ids = Array.from(
-        { length: sizes.schedules },
-        (_, index) => `beside-${iso(day).slice(0, 10)}-${index}`,
-      );
+      const ids = Array.from({ length: sizes.schedules }, (_, index) => `beside-${iso(day).slice(0, 10)}-${index}`);
       const target = { type: 'http', url: hosts.urls[0] };
       await putSchedules(
         daemon.url,
@@ -105,8 +97,7 @@ async function around(hosts: Hosts, sizes: DropSizes, happen: () => Promise<Daem
   const lateness = latenessOf(await hosts.take(), { from, to });
   await other.stop();
   const expected = (sizes.schedules * (to - from)) / 1000;
-  if (lateness.length !== expected)
-    throw new Error(`${lateness.length} instead of ${expected} fires arrived`);
+  if (lateness.length !== expected) throw new Error(`${lateness.length} instead of ${expected} fires arrived`);
   return lateness;
 }
 
@@ -115,11 +106,9 @@ const LATEST_MS = 3_000;
 type Watched = Pick<Drop, 'seenMs' | 'goneWithinMs' | 'goneAfterMs'>;
 
 async function watchDay(database: BenchDatabase, day: number, limitMs: number): Promise<Watched> {
-  const edges =
-    await database.query(`(SELECT id FROM all_runs WHERE ${within(day)} ORDER BY id LIMIT 1) UNION ALL
+  const edges = await database.query(`(SELECT id FROM all_runs WHERE ${within(day)} ORDER BY id LIMIT 1) UNION ALL
     (SELECT id FROM all_runs WHERE ${within(day)} ORDER BY id DESC LIMIT 1)`);
-  const edge = (index: number) =>
-    `EXISTS (SELECT FROM all_runs WHERE id = '${String(edges[index]?.['id'])}')`;
+  const edge = (index: number) => `EXISTS (SELECT FROM all_runs WHERE id = '${String(edges[index]?.['id'])}')`;
   const startedAt = performance.now();
   const sightings = watchTransaction(database.url, nameOfDay(day));
   try {
@@ -150,8 +139,7 @@ function watchTransaction(url: string, table: string): { longestMs(): number | n
   const stopping = new AbortController();
   const watching = (async () => {
     while (!stopping.signal.aborted) {
-      const [row] =
-        await sql`SELECT max(extract(epoch FROM clock_timestamp() - xact_start) * 1000)::float8 AS ms
+      const [row] = await sql`SELECT max(extract(epoch FROM clock_timestamp() - xact_start) * 1000)::float8 AS ms
         FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
         AND pid <> pg_backend_pid() AND state <> 'idle' AND strpos(query, ${table}) > 0`;
       const ms = row?.['ms'] as number | null | undefined;

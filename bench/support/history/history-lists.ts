@@ -96,10 +96,7 @@ async function askSomeTimes(daemonUrl: string, { kind, what, path }: Question): 
   return { kind, what, ms: median(times), worstMs: Math.max(...times), coldMs: cold.ms, status, items };
 }
 
-async function askOnce(
-  daemonUrl: string,
-  path: string,
-): Promise<{ ms: number; status: number; items: number | null }> {
+async function askOnce(daemonUrl: string, path: string): Promise<{ ms: number; status: number; items: number | null }> {
   const startedAt = performance.now();
   const response = await fetch(`${daemonUrl}/api/v1/${path}`);
   const body = await response.text();

@@ -31,11 +31,7 @@ export interface Period {
 }
 
 /** Lets schedules fire for some periods as ever, and for more while a transaction elsewhere keeps its snapshot. */
-export async function underOldSnapshot(
-  bench: Bench,
-  database: BenchDatabase,
-  sizes: SnapshotSizes,
-): Promise<Period[]> {
+export async function underOldSnapshot(bench: Bench, database: BenchDatabase, sizes: SnapshotSizes): Promise<Period[]> {
   const hosts = await startHosts(1);
   try {
     const daemon = await startDaemonOf(bench, database, VARIABLES);

@@ -98,9 +98,7 @@ async function seedSchedules(
   await putSchedules(daemonUrl, [{ id: BIG, cron: '*/5 * * * * *', enabled: false, target }, ...small]);
   await putSchedules(daemonUrl, dailySchedules(daily, target));
   const ago = `interval '${days + 1} days'`;
-  await database.query(
-    `UPDATE schedules SET created_at = created_at - ${ago}, updated_at = updated_at - ${ago}`,
-  );
+  await database.query(`UPDATE schedules SET created_at = created_at - ${ago}, updated_at = updated_at - ${ago}`);
   await database.query(`UPDATE schedule_versions SET at = at - ${ago}`);
   await database.query(`CREATE TABLE bench_seeds AS SELECT uid, id, lane,
     CASE WHEN id = '${BIG}' THEN 0 WHEN id LIKE 'job-%' THEN -2 ELSE split_part(id, '-', 2)::int END AS number
@@ -126,9 +124,7 @@ async function seedOneOff(database: BenchDatabase, daemonUrl: string, url: strin
   const made = (await callApi(`${daemonUrl}/api/v1/runs`, { target: { type: 'http', url } })) as {
     id: string;
   };
-  while (
-    ((await callApi(`${daemonUrl}/api/v1/runs/${made.id}`)) as { status: string }).status !== 'succeeded'
-  ) {
+  while (((await callApi(`${daemonUrl}/api/v1/runs/${made.id}`)) as { status: string }).status !== 'succeeded') {
     await sleep(50);
   }
   await database.query(
@@ -141,11 +137,7 @@ async function seedOneOff(database: BenchDatabase, daemonUrl: string, url: strin
  * cancelled, 0.02 % abandoned; 1 % are one-off runs, 0.5 % were caught up and 0.1 % fired by hand. Some kinds are rare
  * and far back, as what lists find last: unknown ones on the two oldest days, backfilled ones on one in the middle.
  */
-function runsStatement(
-  day: number,
-  until: number,
-  traits: { backfilled: boolean; unknown: boolean },
-): string {
+function runsStatement(day: number, until: number, traits: { backfilled: boolean; unknown: boolean }): string {
   const start = `timestamptz '${iso(day)}'`;
   return `INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane,
       priority, due_at, attempts, failures, claimed_by, claimed_at, first_claimed_at, handed_off_at, finished_at, ended_at, lateness_ms,

@@ -80,14 +80,11 @@ async function measure(bench: Bench, load: HostLoad, hosts: Hosts, pid: number):
 
 function itemsOf(hosts: Hosts, { hosts: measured, firesPerSecondOfHost, others, timeoutSeconds }: HostLoad) {
   return hosts.urls.flatMap((url, host) =>
-    Array.from(
-      { length: host < measured ? firesPerSecondOfHost : others.firesPerSecondOfHost },
-      (_, index) => ({
-        id: `host-${host}-${index}`,
-        cron: '* * * * * *',
-        timeoutSeconds,
-        target: { type: 'http', url },
-      }),
-    ),
+    Array.from({ length: host < measured ? firesPerSecondOfHost : others.firesPerSecondOfHost }, (_, index) => ({
+      id: `host-${host}-${index}`,
+      cron: '* * * * * *',
+      timeoutSeconds,
+      target: { type: 'http', url },
+    })),
   );
 }

@@ -36,10 +36,7 @@ export function residentMegabytes(pid: number): number | null {
 }
 
 /** Sum and count of one of the daemon's histograms without labels. */
-export async function readHistogram(
-  daemonUrl: string,
-  name: string,
-): Promise<{ sum: number; count: number }> {
+export async function readHistogram(daemonUrl: string, name: string): Promise<{ sum: number; count: number }> {
   const text = await (await fetch(`${daemonUrl}/metrics`)).text();
   const valueOf = (part: string) => {
     const found = new RegExp(`^${name}_${part} (\\S+)$`, 'm').exec(text);

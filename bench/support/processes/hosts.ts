@@ -46,8 +46,6 @@ export function latenessOf(
   isCounted: (host: number) => boolean = () => true,
 ): number[] {
   return dueAt.flatMap((moment, index) =>
-    moment >= due.from && moment < due.to && isCounted(host[index] ?? -1)
-      ? [(at[index] ?? NaN) - moment]
-      : [],
+    moment >= due.from && moment < due.to && isCounted(host[index] ?? -1) ? [(at[index] ?? NaN) - moment] : [],
   );
 }

@@ -57,8 +57,7 @@ export async function openServer(
 
 async function openAt(url: string, stopServer: () => Promise<void>): Promise<Server> {
   const admin = connect(url);
-  const [row] =
-    await admin`SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
+  const [row] = await admin`SELECT current_setting('server_version') AS version, current_setting('fsync') AS fsync,
     current_setting('synchronous_commit') AS synchronous_commit, current_setting('full_page_writes') AS full_page_writes,
     current_setting('shared_buffers') AS shared_buffers, pg_backend_pid() AS pid`;
   if (!row) throw new Error('PostgreSQL says nothing of itself');

@@ -11,9 +11,7 @@ export interface Arrivals {
 
 export type ToReceiver = { type: 'expect'; count: number; herd: number } | { type: 'report' };
 export type FromReceiver =
-  | { type: 'listening'; port: number }
-  | { type: 'complete'; herd: number }
-  | { type: 'arrivals'; arrivals: Arrivals };
+  { type: 'listening'; port: number } | { type: 'complete'; herd: number } | { type: 'arrivals'; arrivals: Arrivals };
 
 type Complete = Extract<FromReceiver, { type: 'complete' }>;
 type ArrivalsMessage = Extract<FromReceiver, { type: 'arrivals' }>;

@@ -91,9 +91,7 @@ function place(
     if (isHeader(name)) headers.set(HEADERS[name], typeof value === 'number' ? `"${value}"` : textOf(value));
     else for (const one of [value].flat()) query.append(name, textOf(one));
   }
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    segmentOf(name, parameters[name], method),
-  );
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segmentOf(name, parameters[name], method));
   const search = query.toString();
   return { address: `${url}${filled}${search === '' ? '' : `?${search}`}`, headers };
 }

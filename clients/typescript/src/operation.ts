@@ -10,9 +10,7 @@ export interface Operation {
 }
 
 /** What an operation takes, as one object: the parameters of path and query by their names, headers, and `body`. */
-export type Input<Data> = Shown<
-  Of<Data, 'path'> & Of<Data, 'query'> & Named<Of<Data, 'headers'>> & BodyOf<Data>
->;
+export type Input<Data> = Shown<Of<Data, 'path'> & Of<Data, 'query'> & Named<Of<Data, 'headers'>> & BodyOf<Data>>;
 
 export interface CallOptions {
   /** Ends the call early: its promise rejects. The daemon may have done it nevertheless. */

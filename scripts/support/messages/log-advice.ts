@@ -87,8 +87,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'call refused: there are no tokens, and the call came through a proxy':
     'Configure tokens ([deploying.md](deploying.md#behind-a-proxy)).',
   'request failed': 'A call was answered 5xx; the line before it says why.',
-  'the database refused a value of a request':
-    'Nothing: the caller got 400. `err` says what is wrong with it.',
+  'the database refused a value of a request': 'Nothing: the caller got 400. `err` says what is wrong with it.',
 
   // warn: the instance and its database
   'a migration waits for a transaction that uses its table; this instance starts its work afterwards, and instances of the previous version continue':
@@ -108,8 +107,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'A caller used `firelock take-over`; `GET /audit` says who. The other installation must not work any more.',
   'maintenance: no schedule is planned, and no run is handed off': MAINTENANCE,
   'maintenance: no schedule is planned; recorded runs are handed off': MAINTENANCE,
-  'no maintenance: fires that were due meanwhile are planned now, by the catchUp of each schedule':
-    'Nothing.',
+  'no maintenance: fires that were due meanwhile are planned now, by the catchUp of each schedule': 'Nothing.',
   'silent instances declared dead; their runs are taken over':
     'Find out why these instances ended ([FirelockInstanceDown](runbook.md#firelockinstancedown)).',
   'the instance left with unfinished work; other instances take it over':
@@ -118,13 +116,11 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'See [FirelockInstanceReplaced](runbook.md#firelockinstancereplaced).',
   'the shutdown time is over; handoffs still under way are aborted':
     'Nothing: at-least-once runs are sent again. If it happens often, raise `FIRELOCK_SHUTDOWN_SECONDS`.',
-  'the … loop failed; it is retried until it works':
-    'See [FirelockLoopFailing](runbook.md#firelockloopfailing).',
+  'the … loop failed; it is retried until it works': 'See [FirelockLoopFailing](runbook.md#firelockloopfailing).',
   'the … service has not stopped in time': 'Nothing: the process ends all the same.',
   'the trace collector does not accept spans; fires are not affected, and traces have gaps if this takes long':
     'See [FirelockSpansDropped](runbook.md#firelockspansdropped).',
-  '… again: the process ends at once; other instances take over what is under way':
-    'Nothing: you asked for it.',
+  '… again: the process ends at once; other instances take over what is under way': 'Nothing: you asked for it.',
 
   // warn: schedules
   'a schedule is late: no run of it has succeeded in time':
@@ -143,8 +139,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Nothing: the fires are planned. If it happens without a dead instance, look for one that is frozen.',
 
   // warn: alerts, and messages of notifiers
-  'an alert opened':
-    'Look at the schedule: `firelock alert list --open` says what is wrong ([alerts.md](alerts.md)).',
+  'an alert opened': 'Look at the schedule: `firelock alert list --open` says what is wrong ([alerts.md](alerts.md)).',
   'a message of a notifier could not be delivered; another attempt follows':
     'Read `error`. It is tried for a day; see [FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing).',
   'messages of notifiers have waited for longer than five minutes':

@@ -27,8 +27,7 @@ export function messagesReference(root: string, paths: readonly string[]): strin
 const logLine: Recognise = (name, args, call) => {
   if (/(?:^|\.)onEvent$/.test(name)) return { text: args[0] ?? null, of: 'info' };
   if (name === 'onStuck') return { text: args[0] ?? null, of: 'fatal' };
-  const [isLogged, level] =
-    /(?:^|\.)(?:logger|log|line)(?:\.(debug|info|warn|error|fatal)|\[.*\])$/s.exec(name) ?? [];
+  const [isLogged, level] = /(?:^|\.)(?:logger|log|line)(?:\.(debug|info|warn|error|fatal)|\[.*\])$/s.exec(name) ?? [];
   if (isLogged === undefined) return null;
   const chosen = ts.isCallExpression(call) && ts.isElementAccessExpression(call.expression);
   return { text: args.at(-1) ?? null, of: level ?? (chosen ? call.expression.argumentExpression : 'debug') };
@@ -60,8 +59,7 @@ function logSection(texts: readonly SaidText[]): string {
     return `### ${level}\n\n${LEVELS[level] ?? ''}\n\n${lines.join('\n')}\n`;
   });
   const unknown = Object.keys(LOG_ADVICE).filter((text) => !texts.some((one) => one.text === text));
-  if (unknown.length > 0)
-    throw new Error(`log-advice.ts has texts that the log does not say: ${unknown.join('; ')}`);
+  if (unknown.length > 0) throw new Error(`log-advice.ts has texts that the log does not say: ${unknown.join('; ')}`);
   return `## The log\n\nA line is JSON; \`level\` is 60 for fatal, 50, 40, 30, and 20 for debug. \`LOG_LEVEL\` sets the lowest.\n\n${parts.join('\n')}`;
 }
 

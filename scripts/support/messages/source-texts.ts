@@ -34,9 +34,7 @@ export class SourceTexts {
 
   constructor(root: string, paths: readonly string[]) {
     this.#calls = paths.flatMap((path) =>
-      callsOf(
-        ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true),
-      ),
+      callsOf(ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true)),
     );
   }
 
@@ -67,8 +65,7 @@ export class SourceTexts {
     // A helper may hand on what another helper hands on.
     for (const [helperName, helper] of helpers)
       for (const { file, name, args } of found)
-        if (name === helperName)
-          visit(file, { text: args[helper.index] ?? null, of: helper.of }, helper.file);
+        if (name === helperName) visit(file, { text: args[helper.index] ?? null, of: helper.of }, helper.file);
     return [...texts.values()].sort((one, other) => (one.text < other.text ? -1 : 1));
   }
 }
@@ -103,8 +100,7 @@ function textsOf(node: ts.Node, file: ts.SourceFile): string[] {
   if (ts.isNumericLiteral(node)) return [node.text];
   if (ts.isParenthesizedExpression(node) || ts.isAsExpression(node) || ts.isSatisfiesExpression(node))
     return textsOf(node.expression, file);
-  if (ts.isConditionalExpression(node))
-    return [...textsOf(node.whenTrue, file), ...textsOf(node.whenFalse, file)];
+  if (ts.isConditionalExpression(node)) return [...textsOf(node.whenTrue, file), ...textsOf(node.whenFalse, file)];
   if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.PlusToken)
     return joined(textsOf(node.left, file), textsOf(node.right, file));
   if (ts.isTemplateExpression(node))

@@ -14,12 +14,7 @@ import {
   createRateLimit,
 } from './call-limits.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
-import {
-  type TokenRegistry,
-  type TrustedProxies,
-  createTokenRegistry,
-  createTrustedProxies,
-} from './known-callers.ts';
+import { type TokenRegistry, type TrustedProxies, createTokenRegistry, createTrustedProxies } from './known-callers.ts';
 
 export interface AccessDeps {
   clock: Clock;
@@ -63,10 +58,7 @@ interface Request {
 }
 
 /** Whether the API asks callers who they are. */
-export function asksWhoCalls({
-  apiTokens,
-  trustedProxies,
-}: Pick<AccessDeps, 'apiTokens' | 'trustedProxies'>) {
+export function asksWhoCalls({ apiTokens, trustedProxies }: Pick<AccessDeps, 'apiTokens' | 'trustedProxies'>) {
   return apiTokens.length > 0 || trustedProxies.length > 0;
 }
 
@@ -94,8 +86,7 @@ interface State {
 /** Decides who calls. */
 export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
   const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
-  const limitTo = (burst: number, perSecond: number) =>
-    createRateLimit({ clock, burst, perSecond, maxKeys: MAX_KEYS });
+  const limitTo = (burst: number, perSecond: number) => createRateLimit({ clock, burst, perSecond, maxKeys: MAX_KEYS });
   const state: State = {
     isAnonymous: !asksWhoCalls(settings),
     events,

@@ -78,9 +78,7 @@ function foreignHost({ headers, url = '' }: RuledRequest, hosts: AllowedHosts): 
 const PROXY_MARKS = ['forwarded', 'x-real-ip', 'via'];
 
 function proxyMark(headers: IncomingHttpHeaders): Refusal | null {
-  const mark = Object.keys(headers).find(
-    (name) => name.startsWith('x-forwarded-') || PROXY_MARKS.includes(name),
-  );
+  const mark = Object.keys(headers).find((name) => name.startsWith('x-forwarded-') || PROXY_MARKS.includes(name));
   if (mark === undefined) return null;
   const detail =
     `this request came through a proxy (it has the header ${shortened(mark)}), and without tokens each client of the ` +
@@ -144,9 +142,5 @@ function isOriginOf(origin: string, authority: Authority): boolean {
   const [, scheme = '', rest = ''] = /^(https?):\/\/(.*)$/i.exec(origin) ?? [];
   const named = parseAuthority(rest);
   const standard = scheme.toLowerCase() === 'https' ? 443 : 80;
-  return (
-    named !== null &&
-    named.host === authority.host &&
-    (named.port ?? standard) === (authority.port ?? standard)
-  );
+  return named !== null && named.host === authority.host && (named.port ?? standard) === (authority.port ?? standard);
 }

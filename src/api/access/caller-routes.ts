@@ -23,8 +23,7 @@ export const caller = z
     name: z.string().nullable().describe('Null: this firelock does not ask callers who they are.'),
     role: z.enum(ROLES).describe('What the caller may do.'),
     scope: z.array(z.string()).nullable().meta({
-      description:
-        'The caller sees and changes only what has a name that begins with one of these; null: everything.',
+      description: 'The caller sees and changes only what has a name that begins with one of these; null: everything.',
     }),
   })
   .meta({ id: 'Caller' });

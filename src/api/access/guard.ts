@@ -51,8 +51,7 @@ export function guardRoutes(api: Api, { access, strangers, database, onRefused }
     const route = `${methods.join(', ')} ${url}`;
     if (config?.role === undefined) throw lacking(route, ROLE);
     if (config.scope === undefined) throw lacking(route, SCOPE);
-    if (!methods.every((one) => READING.includes(one)) && config.audits === undefined)
-      throw lacking(route, AUDITS);
+    if (!methods.every((one) => READING.includes(one)) && config.audits === undefined) throw lacking(route, AUDITS);
   });
   const identify = ({ raw }: FastifyRequest): Caller => {
     try {
@@ -179,8 +178,7 @@ type ScopeRule =
 function refusedByScope({ caller, params, routeOptions }: FastifyRequest): Problem | null {
   const { scope: rule, role } = routeOptions.config;
   if (caller.scope === null || rule === undefined) return null;
-  if (rule === 'unscoped')
-    return new Problem(403, `this call is for callers without a scope; ${yoursIs(caller)}`);
+  if (rule === 'unscoped') return new Problem(403, `this call is for callers without a scope; ${yoursIs(caller)}`);
   if (typeof rule === 'string') return null;
   const { id, queue = id } = params as { id?: string; queue?: string };
   const name = queue ?? '';

@@ -58,9 +58,7 @@ export function createTokenRegistry({ clock, events, tokens }: TokenRegistryDeps
       const present = known.find(({ hash }) => hash.equals(token.hash));
       if (present === undefined) return 'unknown';
       if (present.expiresAt !== null && present.expiresAt <= clock.now()) return 'expired';
-      return present.role === token.role && isDeepStrictEqual(present.scope, token.scope)
-        ? 'same'
-        : 'changed';
+      return present.role === token.role && isDeepStrictEqual(present.scope, token.scope) ? 'same' : 'changed';
     },
     find: (sent) => {
       const form = tokenForm(sent);

@@ -34,8 +34,7 @@ const validUntil = z
   .nullable()
   .meta({
     format: 'date',
-    description:
-      'The last day that it covers; null: no end is known. Warnings begin 90 days before that day.',
+    description: 'The last day that it covers; null: no end is known. Warnings begin 90 days before that day.',
     example: '2027-12-31',
   });
 

@@ -59,24 +59,21 @@ function resolveConnection(
   const faults: Fault[] = [];
   const impossible: Fault[] = [];
   const stored = current === null ? [] : storedIn(current);
-  const given = mapCredentials(
-    { ...input, urlSeal: keptProof(input, current) },
-    (value, place): Credential => {
-      const path = pointer(place.steps);
-      const refuse = (message: string) => void faults.push({ path, message });
-      const placed = stored.map((one) => ({
-        ...one,
-        goesElsewhere: !isDeepStrictEqual(one.origins, place.origins),
-      }));
-      const before = placed.find((one) => one.path === path.toLowerCase());
-      if (typeof value === 'object')
-        return resolveFile(value, { path, before, stored: placed, faults, impossible }, rules);
-      if (value !== MASK || place.isPublic) return value;
-      if (before === undefined || isSecretFile(before.value)) refuse(NOTHING_KEPT);
-      else if (before.goesElsewhere) refuse(MOVED);
-      return before?.value ?? value;
-    },
-  );
+  const given = mapCredentials({ ...input, urlSeal: keptProof(input, current) }, (value, place): Credential => {
+    const path = pointer(place.steps);
+    const refuse = (message: string) => void faults.push({ path, message });
+    const placed = stored.map((one) => ({
+      ...one,
+      goesElsewhere: !isDeepStrictEqual(one.origins, place.origins),
+    }));
+    const before = placed.find((one) => one.path === path.toLowerCase());
+    if (typeof value === 'object')
+      return resolveFile(value, { path, before, stored: placed, faults, impossible }, rules);
+    if (value !== MASK || place.isPublic) return value;
+    if (before === undefined || isSecretFile(before.value)) refuse(NOTHING_KEPT);
+    else if (before.goesElsewhere) refuse(MOVED);
+    return before?.value ?? value;
+  });
   faults.push(...keptKeyFaults(input, current, secrets));
   if (faults.length > 0) throw invalid(faults);
   const { fields, unsealed } = sealConnection(given, { ring: secrets, uid, before: current });
@@ -108,10 +105,7 @@ function storedIn(current: ConnectionFields): Stored[] {
 function keptKeyFaults({ tls }: ConnectionInput, current: Connection | null, secrets: KeyRing): Fault[] {
   const kept = current?.tls?.key ?? null;
   if (!current || kept === null || tls?.key !== MASK || typeof tls.cert !== 'string') return [];
-  const key = openedOrNull(
-    { ...current, headers: {}, auth: null, tls: { ca: null, cert: null, key: kept } },
-    secrets,
-  );
+  const key = openedOrNull({ ...current, headers: {}, auth: null, tls: { ca: null, cert: null, key: kept } }, secrets);
   const message = key === null ? null : keyOfAnotherFault(tls.cert, key);
   return message === null ? [] : [{ path: '/tls/key', message }];
 }

@@ -45,9 +45,7 @@ function urlWithout(faultOf: (value: string) => string | null) {
   return z
     .string()
     .max(MAX_URL_LENGTH)
-    .superRefine(
-      withoutFault((value) => anyTemplateFault(value) ?? absoluteUrlFault(value) ?? faultOf(value)),
-    )
+    .superRefine(withoutFault((value) => anyTemplateFault(value) ?? absoluteUrlFault(value) ?? faultOf(value)))
     .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 }
 
@@ -207,8 +205,7 @@ interface Pair {
 }
 
 function checkPair({ cert, key }: Pair, context: z.core.$RefinementCtx): void {
-  const refuse = (name: keyof Pair, message: string) =>
-    context.addIssue({ code: 'custom', path: [name], message });
+  const refuse = (name: keyof Pair, message: string) => context.addIssue({ code: 'custom', path: [name], message });
   const [hasCert, hasKey] = [cert ?? null, key ?? null].map((value) => value !== null);
   if (hasCert !== hasKey) refuse(hasCert ? 'key' : 'cert', `is required with ${hasCert ? 'cert' : 'key'}`);
   if (typeof cert !== 'string' || typeof key !== 'string') return;

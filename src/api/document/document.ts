@@ -18,9 +18,7 @@ import {
 export function finishDocument<Document extends object>(made: Document): Document {
   const document = tidy(made) as SchemaTree;
   const components = isObject(document['components']) ? document['components'] : {};
-  const schemas: Schemas = new Map(
-    Object.entries(isObject(components['schemas']) ? components['schemas'] : {}),
-  );
+  const schemas: Schemas = new Map(Object.entries(isObject(components['schemas']) ? components['schemas'] : {}));
   const operations = operationsOf(document);
   for (const operation of operations) {
     nameInlineSchemas(operation, schemas);
@@ -42,8 +40,7 @@ export function finishDocument<Document extends object>(made: Document): Documen
  */
 function tidy(document: object): unknown {
   const text = JSON.stringify(document, (key, value: unknown) => {
-    const isBound =
-      (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
+    const isBound = (key === 'minimum' || key === 'maximum') && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER;
     if (isObject(value) && 'x-body-optional' in value) return withOptionalBody(value);
     return isBound ? undefined : value;
   });
@@ -62,11 +59,7 @@ function operationsOf({ paths }: SchemaTree): SchemaTree[] {
 }
 
 /** Every registered schema has two forms, as sent and as answered; most are needed in one form only. */
-function withUsedSchemas(
-  { paths, ...rest }: SchemaTree,
-  components: SchemaTree,
-  schemas: Schemas,
-): SchemaTree {
+function withUsedSchemas({ paths, ...rest }: SchemaTree, components: SchemaTree, schemas: Schemas): SchemaTree {
   const used = new Map<string, unknown>();
   const visit = (text: string): void => {
     for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
@@ -138,9 +131,7 @@ function isProblem(answer: unknown): answer is SchemaTree {
 
 /** A body that is another one, but requires more fields, says just that. */
 export function withoutRepeats(schemas: Schemas): Schemas {
-  const inputs = [...schemas]
-    .filter(([name]) => isInput(name))
-    .map(([name, schema]) => inParts(name, schema));
+  const inputs = [...schemas].filter(([name]) => isInput(name)).map(([name, schema]) => inParts(name, schema));
   const changed = inputs.flatMap((one): [string, SchemaTree][] => {
     const base = inputs.find((other) => other.text === one.text && isSubset(other.required, one.required));
     if (base === undefined) return [];

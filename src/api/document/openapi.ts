@@ -45,9 +45,7 @@ export async function documentRoutes(
     },
     transform: (input) => {
       const { role } = input.route.config ?? {};
-      return jsonSchemaTransform(
-        role === undefined ? input : { ...input, schema: guarded(input.schema, role) },
-      );
+      return jsonSchemaTransform(role === undefined ? input : { ...input, schema: guarded(input.schema, role) });
     },
     transformObject: (document) => finishDocument(jsonSchemaTransformObject(document)),
   });

@@ -46,17 +46,13 @@ export function isInput(name: string): boolean {
 /** Answers may get new fields, so a client must not refuse fields that it does not know. */
 export function opened(schema: unknown): unknown {
   return edited(schema, ({ additionalProperties, ...rest }) =>
-    additionalProperties === undefined || additionalProperties === false
-      ? rest
-      : { ...rest, additionalProperties },
+    additionalProperties === undefined || additionalProperties === false ? rest : { ...rest, additionalProperties },
   );
 }
 
 /** Examples of single fields of a body: put together they make a body that makes no sense. Whole ones stand beside it. */
 export function withoutExamples(schema: unknown): unknown {
-  return edited(schema, (one) =>
-    Object.fromEntries(Object.entries(one).filter(([key]) => key !== 'example')),
-  );
+  return edited(schema, (one) => Object.fromEntries(Object.entries(one).filter(([key]) => key !== 'example')));
 }
 
 /** A union of schemas with names, each with a constant as its `type`: generators of types ask for the name of that field. */

@@ -14,8 +14,7 @@ export const scheduleIdText = z
   .meta({ description: 'Chosen by the client.', example: 'nightly-report' });
 
 export const limitIdText = scheduleIdText.meta({
-  description:
-    'The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.',
+  description: 'The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.',
   example: 'warehouse',
 });
 
@@ -39,7 +38,7 @@ export const runIdParams = z.strictObject({ id: runIdText });
 
 export const workerIdText = z
   .string()
-  // eslint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read
+  // oxlint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read
   .regex(/^[^\x00-\x1f\x7f-\x9f]{1,255}$/u, { error: 'must be 1 to 255 printable characters' })
   .meta({
     description: 'Any name that no other worker has, the same in each of its calls.',

@@ -3,11 +3,7 @@ import { queryInstant, refused } from './common-schemas.ts';
 import { isObject } from './json/json-body.ts';
 
 /** A whole number of a query. */
-export function queryInteger<Fallback extends number | undefined>(
-  min: number,
-  max: number,
-  fallback: Fallback,
-) {
+export function queryInteger<Fallback extends number | undefined>(min: number, max: number, fallback: Fallback) {
   const read = wholeOfText(min, max);
   return z
     .string()
@@ -89,9 +85,7 @@ export const LABEL = '^[^:]+:';
 export const labelQuery = z
   .preprocess(
     (value) => (typeof value === 'string' ? [value] : value),
-    z.array(
-      z.string().transform((value, context) => labelIn(value) ?? refused(context, 'must be key:value')),
-    ),
+    z.array(z.string().transform((value, context) => labelIn(value) ?? refused(context, 'must be key:value'))),
   )
   .meta({
     type: 'array',
@@ -128,8 +122,7 @@ export function filterWords<Word extends string>(word: z.ZodEnum<Readonly<Record
   return z
     .unknown()
     .transform((value, context): Word[] | undefined => {
-      const named: unknown[] =
-        typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
+      const named: unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
       if (named.length > 0 && named.every(isOneOf(words))) return [...new Set(named)];
       return refused(context, `must be a comma-separated list, or a list, of ${words.join(', ')}`);
     })

@@ -24,8 +24,7 @@ export async function pack(type: string, plain: Buffer): Promise<PackedFile> {
 
 export function sendPacked(request: FastifyRequest, reply: FastifyReply, file: PackedFile): FastifyReply {
   void reply.headers({ ETag: file.etag, Vary: 'Accept-Encoding', 'X-Content-Type-Options': 'nosniff' });
-  if (reply.statusCode === 200 && request.headers['if-none-match'] === file.etag)
-    return reply.code(304).send();
+  if (reply.statusCode === 200 && request.headers['if-none-match'] === file.etag) return reply.code(304).send();
   void reply.type(file.type);
   if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(file.plain);
   return reply.header('Content-Encoding', 'gzip').send(file.zipped);

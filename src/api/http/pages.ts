@@ -10,9 +10,7 @@ export const limitQuery = queryInteger(1, 500, 50);
 
 /** The position at which the next page begins, and of which list, if there are several of a kind; opaque to clients. */
 export const scheduleCursor = cursorOf(z.strictObject({ after: scheduleIdText }));
-export const runCursor = cursorOf(
-  z.strictObject({ of: ofSchedule(), scheduledFor: instantNumber(), id: z.uuid() }),
-);
+export const runCursor = cursorOf(z.strictObject({ of: ofSchedule(), scheduledFor: instantNumber(), id: z.uuid() }));
 export const versionCursor = cursorOf(
   z.strictObject({
     of: ofSchedule(),
@@ -21,14 +19,10 @@ export const versionCursor = cursorOf(
     version: whole(1, 2 ** 31 - 1),
   }),
 );
-export const occurrenceCursor = cursorOf(
-  z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }),
-);
+export const occurrenceCursor = cursorOf(z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }));
 
 /** The uid of a schedule; for a caller with a scope an id, by which its schedules are read. */
-export const loadCursor = cursorOf(
-  z.strictObject({ after: z.guid().optional(), afterId: scheduleIdText.optional() }),
-);
+export const loadCursor = cursorOf(z.strictObject({ after: z.guid().optional(), afterId: scheduleIdText.optional() }));
 
 export const alertCursor = cursorOf(z.strictObject({ after: z.uuid() }));
 

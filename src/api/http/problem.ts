@@ -81,9 +81,7 @@ const MAX_PATH_LENGTH = 500;
 
 /** A caller may send megabytes as a name. */
 function shortened({ path, message }: Fault): Fault {
-  return path.length <= MAX_PATH_LENGTH
-    ? { path, message }
-    : { path: `${path.slice(0, MAX_PATH_LENGTH)}…`, message };
+  return path.length <= MAX_PATH_LENGTH ? { path, message } : { path: `${path.slice(0, MAX_PATH_LENGTH)}…`, message };
 }
 
 export function nothingHere(): Problem {
@@ -111,9 +109,7 @@ export function unforeseen(cause: unknown): Problem {
 export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof OperationRefused)
-    return error.faults.length > 0
-      ? invalid(error.faults, error.status)
-      : new Problem(error.status, error.message);
+    return error.faults.length > 0 ? invalid(error.faults, error.status) : new Problem(error.status, error.message);
   if (error instanceof NotNow) return unavailable(error.message, error);
   const trouble = databaseTrouble(error) ?? (isUnavailable(error) ? OUT_OF_REACH : null);
   if (trouble !== null) return unavailable(trouble, error);
@@ -122,8 +118,7 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
     return new Problem(400, 'the request has a value that the database cannot store', { cause: error });
   }
   const status = clientErrorStatus(error);
-  if (status !== null && error instanceof Error)
-    return new Problem(status, detailOf(status, error, bodyLimit));
+  if (status !== null && error instanceof Error) return new Problem(status, detailOf(status, error, bodyLimit));
   return unforeseen(error);
 }
 
@@ -136,8 +131,7 @@ function clientErrorStatus(error: unknown): number | null {
 
 function detailOf(status: number, error: Error, bodyLimit: number | undefined): string {
   if (status === 413) return `the body is larger than ${bodyLimit ?? 0} bytes`;
-  if (status === 415)
-    return 'the body must be application/json (or, with PATCH, application/merge-patch+json)';
+  if (status === 415) return 'the body must be application/json (or, with PATCH, application/merge-patch+json)';
   return error.message;
 }
 

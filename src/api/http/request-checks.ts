@@ -102,17 +102,10 @@ export function checkPreconditions(
   if (match !== undefined && etag === null) throw noSuch(what);
   if (match !== undefined && !matches(match, etag)) {
     const isWeakened = etag !== null && matches(match, `W/${etag}`);
-    throw new Problem(
-      412,
-      isWeakened ? weakened(etag) : `${what} has changed: its ETag is ${etag ?? 'gone'}`,
-    );
+    throw new Problem(412, isWeakened ? weakened(etag) : `${what} has changed: its ETag is ${etag ?? 'gone'}`);
   }
   // Only here, a weak tag counts like a strong one.
-  if (
-    noneMatch !== undefined &&
-    etag !== null &&
-    (matches(noneMatch, etag) || matches(noneMatch, `W/${etag}`))
-  ) {
+  if (noneMatch !== undefined && etag !== null && (matches(noneMatch, etag) || matches(noneMatch, `W/${etag}`))) {
     throw new Problem(412, `${what} already exists, with the ETag ${etag}`);
   }
 }

@@ -102,9 +102,7 @@ const problem = z
     errors: z
       .array(z.object({ path: z.string(), message: z.string() }))
       .optional()
-      .describe(
-        'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
-      ),
+      .describe('Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.'),
     run: z
       .object({ status: runStatus, reason: z.string().nullable(), attempts: z.int() })
       .optional()

@@ -69,9 +69,7 @@ export const tookOverAnswer = takeOverAnswer
     unknown: z.int().describe('At-most-once runs that may have been sent: not sent again.'),
     asked: z.int().describe('Runs whose target is asked first whether it has them.'),
     left: z.int().describe('Runs that are sent under their ids.'),
-    observesOn: z
-      .boolean()
-      .describe('FIRELOCK_OBSERVE is set on the instance that answered: start it without.'),
+    observesOn: z.boolean().describe('FIRELOCK_OBSERVE is set on the instance that answered: start it without.'),
   })
   .meta({ id: 'TookOver' });
 
@@ -182,8 +180,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: 
   addRoute(api, {
     ...{ route: 'POST /maintenance', operationId: 'setMaintenance' },
     config: { role: 'admin', scope: 'unscoped', audits: ['maintenance.on', 'maintenance.off'] },
-    summary:
-      'Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s',
+    summary: 'Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s',
     ...{
       tags,
       body: maintenanceInput,

@@ -14,16 +14,13 @@ const instance = z
     port: z.int().nullable().describe('Where its API listens.'),
     version: z.string(),
     zoneData: z.string().meta({
-      description:
-        'Version of the time zone data that it plans with. Where the living differ, /readyz warns.',
+      description: 'Version of the time zone data that it plans with. Where the living differ, /readyz warns.',
       example: '2026c',
     }),
     startedAt: answeredInstant,
     heartbeatAt: answeredInstant,
     alive: z.boolean(),
-    leftAt: answeredInstant
-      .nullable()
-      .describe('It ended in good order; null: it lives, or was declared dead.'),
+    leftAt: answeredInstant.nullable().describe('It ended in good order; null: it lives, or was declared dead.'),
     inFlight: z.int().describe('Runs it has claimed and not settled.'),
   })
   .meta({ id: 'Instance' });

@@ -8,8 +8,7 @@ import { addNamedRoutes } from '../named/named-routes.ts';
 const fields = {
   description: text(1000).nullable(),
   maxRunning: whole(1, 10_000).meta({
-    description:
-      'So many of the runs that name it may be under way at once: with an attempt in flight, or `running`.',
+    description: 'So many of the runs that name it may be under way at once: with an attempt in flight, or `running`.',
     example: 3,
   }),
 };

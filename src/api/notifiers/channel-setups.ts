@@ -50,9 +50,7 @@ const httpChannel = <Type extends 'webhook' | 'slack'>(
 ) =>
   channel({
     input: z.strictObject({ type: z.literal(type), target }, ofChannel(type)).meta(meta),
-    answered: z
-      .object({ type: z.literal(type), target: answeredHttpTarget })
-      .meta({ id: `Answered${meta.id}` }),
+    answered: z.object({ type: z.literal(type), target: answeredHttpTarget }).meta({ id: `Answered${meta.id}` }),
     targetOf: ({ target: given }, from) => unmasked(given, from),
     answerOf: (stored: HttpTarget) => ({ type, target: answerHttpTarget(stored) }),
     placeOf: ofTarget,
@@ -111,7 +109,7 @@ const MAX_ADDRESSES = 50;
 const MAX_ADDRESS_LENGTH = 254;
 const NO_ADDRESS = { error: 'must be an address such as ops@example.com' };
 const address = text(MAX_ADDRESS_LENGTH)
-  // eslint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read
+  // oxlint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read
   .regex(/^[^\x00-\x20\x7f-\uffff@<>,;:"()[\]\\]{1,64}@[^\x00-\x20\x7f-\x9f@<>,;:"()[\]\\]+$/u, NO_ADDRESS)
   .refine((given) => mailAddress(given) !== null, NO_ADDRESS)
   .meta({ example: 'ops@example.com' });
@@ -130,15 +128,12 @@ const email = channel({
       ofChannel('email'),
     )
     .meta({ id: 'EmailChannel', description: 'Mail by `FIRELOCK_SMTP_URL`, from `FIRELOCK_MAIL_FROM`.' }),
-  answered: z
-    .object({ type: z.literal('email'), to: z.array(z.string()) })
-    .meta({ id: 'AnsweredEmailChannel' }),
+  answered: z.object({ type: z.literal('email'), to: z.array(z.string()) }).meta({ id: 'AnsweredEmailChannel' }),
   targetOf: (given, { mail, faults, impossible }) => {
     if (!mail.sends) faults.push({ path: '/channel/type', message: NO_MAIL });
     const to = given.to.map((one) => mailAddress(one) ?? one);
     for (const [index, one] of to.entries())
-      if (!mayMailTo(mail.domains, one))
-        impossible.push({ path: `/channel/to/${index}`, message: ELSEWHERE });
+      if (!mayMailTo(mail.domains, one)) impossible.push({ path: `/channel/to/${index}`, message: ELSEWHERE });
     return { type: 'email', to };
   },
   answerOf: ({ to }: Extract<HandoffTarget, { type: 'email' }>) => ({ type: 'email' as const, to }),
@@ -180,16 +175,14 @@ function keptKey(given: string, target: HttpTarget, { stored, faults }: Filling)
   return key ?? given;
 }
 
-const NO_MAIL =
-  'cannot be "email": firelock has no mail server; set FIRELOCK_SMTP_URL and FIRELOCK_MAIL_FROM';
+const NO_MAIL = 'cannot be "email": firelock has no mail server; set FIRELOCK_SMTP_URL and FIRELOCK_MAIL_FROM';
 const ELSEWHERE = 'is at a domain to which FIRELOCK_MAIL_TO_DOMAINS lets no mail go';
 
 /** The form is the channel's: what a target may say about its body elsewhere would be without effect. */
 function sending(type: 'slack' | 'pagerduty') {
   return httpInput.superRefine((target: unknown, context) => {
     if (!isObject(target)) return;
-    const refuse = (name: string, message: string) =>
-      context.addIssue({ code: 'custom', path: [name], message });
+    const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
     const { method, body } = target;
     if (method === 'GET' || method === 'HEAD')
       refuse('method', `must be one with a body: it carries what ${type} is told`);

@@ -135,12 +135,10 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
     handler: async ({ params: { id }, caller }, reply) => {
       const tested = await testNotifier(audited(deps, { caller }), id);
       if (tested === null) throw noSuch(`notifier ${id}`);
-      if ('waitMs' in tested)
-        throw tooMany('too many tests of this notifier', Math.ceil(tested.waitMs / 1000));
+      if ('waitMs' in tested) throw tooMany('too many tests of this notifier', Math.ceil(tested.waitMs / 1000));
       const { runId } = tested;
       const stored = await deps.database.run((db) => findRun(db, runId, caller.scope));
-      if (!stored)
-        throw unavailable('the message was recorded, and cannot be found; list the runs of the notifier');
+      if (!stored) throw unavailable('the message was recorded, and cannot be found; list the runs of the notifier');
       return reply.code(202).header('Location', `/api/v1/runs/${runId}`).send(answerRun(stored));
     },
   });

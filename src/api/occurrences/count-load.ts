@@ -116,10 +116,7 @@ async function countSome({ database, scope, period, top, isGone }: Asked, some: 
   return { load, ...spent };
 }
 
-function* addTo(
-  count: LoadCount,
-  { identity, timing, skips, goesOnAfter }: Timed,
-): Generator<void, void, void> {
+function* addTo(count: LoadCount, { identity, timing, skips, goesOnAfter }: Timed): Generator<void, void, void> {
   if (skips) yield* count.leaveOut(timing, identity, skips.keys());
   yield* count.add(timing, identity, goesOnAfter);
 }
@@ -180,10 +177,7 @@ async function readInto(
 async function tooMuch(asked: Asked, some: Some, { slices: maxSlices }: Counted): Promise<Problem> {
   const { from, to, bucketMs } = asked.period;
   const problem = (hint: string) =>
-    invalid(
-      [{ path: 'to', message: `makes the period too long to count: choose an earlier end${hint}` }],
-      422,
-    );
+    invalid([{ path: 'to', message: `makes the period too long to count: choose an earlier end${hint}` }], 422);
   for (let sample = (to - from) / SAMPLES; sample >= 1000 && !asked.isGone(); sample /= SAMPLES) {
     const shorter = { ...asked, period: { from, to: from + sample, bucketMs } };
     const { load, slices } = await countSome(shorter, some);

@@ -64,11 +64,7 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
     summary: 'How many fires of all enabled schedules are due when, as they are defined now',
     ...{ tags: [TAGS.times], querystring: loadQuery, answers: { 200: json('The load', load) } },
     refusals: [422],
-    handler: async ({
-      query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor },
-      caller,
-      socket,
-    }) => {
+    handler: async ({ query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor }, caller, socket }) => {
       const { scope } = caller;
       const begin = from ?? (await database.run(databaseNow));
       const period = periodOf(begin, to, bucketSeconds * 1000);

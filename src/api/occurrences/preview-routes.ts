@@ -23,13 +23,7 @@ import { endingAmong } from '../../store/calendars/calendar-rows.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import {
-  ALL_EXCLUDED,
-  lookAhead,
-  neverFires,
-  outlookOf,
-  unknownCalendars,
-} from '../schedules/fire-faults.ts';
+import { ALL_EXCLUDED, lookAhead, neverFires, outlookOf, unknownCalendars } from '../schedules/fire-faults.ts';
 import { asUnplannable, invalid, noSuch } from '../http/problem.ts';
 import { addRoute, json, TAGS } from '../http/routes.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
@@ -41,13 +35,7 @@ import {
   upcomingTimes,
   MAX_FIRES_OF_DAY,
 } from './preview-schemas.ts';
-import {
-  type ExplainedDay,
-  dayExplainer,
-  daysOfMonth,
-  hasDays,
-  type Ruled,
-} from '../../core/time/explained-days.ts';
+import { type ExplainedDay, dayExplainer, daysOfMonth, hasDays, type Ruled } from '../../core/time/explained-days.ts';
 
 const tags = [TAGS.times];
 
@@ -126,8 +114,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       if (items.length === 0 || Array.isArray(cron)) refuseBarren(timing, identity.id, after, calendars);
       const ruled = { timing, identity, calendars };
       // An interval is counted from `from`: other months would have other fires than the schedule.
-      const explained =
-        cron !== null && (await explainMonth(ruled, after, (at) => answerFire(times, timing, at)));
+      const explained = cron !== null && (await explainMonth(ruled, after, (at) => answerFire(times, timing, at)));
       const isOfNobody = (id ?? null) === null && isHashed(cron);
       const assumes = isOfNobody ? { assumes: ASSUMED_ID } : {};
       return { description: describe(timing, identity), items, ...explained, ...assumes };
@@ -186,9 +173,7 @@ function answerFire(times: FireTimes, { timezone }: Pick<Timing, 'timezone'>, at
 /** Those that were made while the database's clock was ahead are not to come. */
 function withoutMade(times: FireTimes, skips: Skips | undefined): FireTimes {
   const made = new Map([...(skips ?? [])].filter(([, skip]) => skip.made));
-  return made.size === 0
-    ? times
-    : { ...times, next: (after) => firstUnskipped(times, times.next(after), made) };
+  return made.size === 0 ? times : { ...times, next: (after) => firstUnskipped(times, times.next(after), made) };
 }
 
 function answerSkip(skips: Skips | undefined, at: Instant) {

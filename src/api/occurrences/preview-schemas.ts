@@ -65,10 +65,7 @@ const explainedDay = z
     more: z.literal(true).optional().describe('There only where it has more fires than these.'),
     reason: z.string().optional().meta({ description: 'What excludes it.', example: 'calendar us-holidays' }),
     movedTo: localDate.optional().describe('Where its own fires are made, by `onExcluded`.'),
-    movedFrom: z
-      .array(localDate)
-      .optional()
-      .describe('Excluded days whose fires are made on it, by `onExcluded`.'),
+    movedFrom: z.array(localDate).optional().describe('Excluded days whose fires are made on it, by `onExcluded`.'),
   })
   .meta({ id: 'ExplainedDay' });
 
@@ -100,8 +97,7 @@ export const previewedTimes = z.object({
   items: z.array(fireTime),
   days: days.describe(`${MONTH}, and \`cron\` is given.`),
   assumes: z.string().optional().meta({
-    description:
-      'There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.',
+    description: 'There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.',
     example: ASSUMED_ID,
   }),
 });

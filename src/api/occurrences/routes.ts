@@ -181,8 +181,7 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
       audits: ['schedule.backfill'],
       alsoCheck: emptyPeriodInBody,
     },
-    summary:
-      'Fire what a schedule, as it is now or as it was then, would have fired in a past period; paused or not',
+    summary: 'Fire what a schedule, as it is now or as it was then, would have fired in a past period; paused or not',
     ...{ tags: [TAGS.schedules], params: scheduleIdParams, body: backfillInput },
     answers: { 202: json('Runs that are to be handed off now', backfilled) },
     refusals: [404, 409, 422],

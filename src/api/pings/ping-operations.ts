@@ -75,9 +75,7 @@ function read<T>(schema: z.ZodType<T>, query: unknown): T {
 
 /** The path as logs show it, without keys, however they are written: anyone who knows a key can report. */
 export function withoutPingKeys(url: string): string {
-  const plain = url.replace(/%([2-7][\da-f])/gi, (_, code: string) =>
-    String.fromCharCode(parseInt(code, 16)),
-  );
+  const plain = url.replace(/%([2-7][\da-f])/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
   const masked = plain.replace(/(\/ping[/?]+|\/api\/\d+\/+cron\/+[^/?#]*\/+)[^/?#]+/gi, '$1***');
   return masked === plain ? url : masked;
 }
@@ -112,12 +110,9 @@ export interface PingOperation {
   read: (named: Named, query: unknown) => Ping;
 }
 
-const key = z
-  .string()
-  .meta({ description: 'The `pingKey` of the schedule.', example: 'Nq7Xc0aB3mFzKp8sVw2LtQ' });
+const key = z.string().meta({ description: 'The `pingKey` of the schedule.', example: 'Nq7Xc0aB3mFzKp8sVw2LtQ' });
 const word = z.string().meta({
-  description:
-    '`start`: it began. `fail`: it failed. `log`: only a text. `0` to `255`: it ended with this exit code.',
+  description: '`start`: it began. `fail`: it failed. `log`: only a text. `0` to `255`: it ended with this exit code.',
   example: 'start',
 });
 const project = z.string().meta({ pattern: '^\\d+$', description: 'Any number.', example: '1' });

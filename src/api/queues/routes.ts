@@ -118,11 +118,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   });
 }
 
-function answerPulled({
-  run,
-  dependencies,
-  parent,
-}: PulledRun): z.output<typeof claimedRuns>['items'][number] {
+function answerPulled({ run, dependencies, parent }: PulledRun): z.output<typeof claimedRuns>['items'][number] {
   return {
     ...answerRun(run),
     ...(dependencies.length === 0 ? {} : { dependencies }),

@@ -118,12 +118,7 @@ interface ActionRoute<Input extends z.ZodType> {
   description: string;
   input: Input;
   isBodyNeeded?: boolean;
-  act: (
-    deps: RunActionDeps,
-    id: string,
-    body: z.output<Input>,
-    sent: JsonBody | null,
-  ) => Promise<ActionResult>;
+  act: (deps: RunActionDeps, id: string, body: z.output<Input>, sent: JsonBody | null) => Promise<ActionResult>;
 }
 
 export function addRunActionRoutes(api: Api, deps: ApiDeps): void {

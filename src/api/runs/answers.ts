@@ -18,8 +18,7 @@ export const attemptError = z
 
 export const runResult = z.object({
   statusCode: z.int().nullable().meta({
-    description:
-      'Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.',
+    description: 'Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.',
   }),
   body: z.string().describe('Text, cut at 4 KiB.'),
 });
@@ -38,9 +37,7 @@ export const runFields = {
   attempts: z.int().describe('Starts of an attempt; never lowered: the fencing token.'),
   failures: z.int(),
   recoveries: z.int(),
-  lostAt: answeredInstant
-    .nullable()
-    .describe('First found with a claim that no instance acted on; null: never.'),
+  lostAt: answeredInstant.nullable().describe('First found with a claim that no instance acted on; null: never.'),
   inDoubtUntil: answeredInstant.nullable().meta({
     description:
       'An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.',
@@ -58,12 +55,8 @@ export const runFields = {
   finishedAt: answeredInstant.nullable(),
   latenessMs: z.int().nullable(),
   executionId: z.string().nullable(),
-  result: runResult
-    .nullable()
-    .describe('The last answer of its target, or the result reported with `/complete`.'),
-  error: attemptError
-    .nullable()
-    .describe('Of a fire that somebody had skipped: why, in their words (`reported`).'),
+  result: runResult.nullable().describe('The last answer of its target, or the result reported with `/complete`.'),
+  error: attemptError.nullable().describe('Of a fire that somebody had skipped: why, in their words (`reported`).'),
   key: z.string().nullable().meta({
     description: 'Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.',
   }),
@@ -79,9 +72,7 @@ export const runFields = {
   }),
   priority: z.enum(['high', 'normal', 'low']),
   limit: z.string().nullable().describe('The limit that it counts against. Null: none.'),
-  dependsOn: z
-    .array(z.string())
-    .describe('Ids of the runs that have to end before it starts, as they were listed.'),
+  dependsOn: z.array(z.string()).describe('Ids of the runs that have to end before it starts, as they were listed.'),
   dependents: z.array(z.string()).describe('Ids of the runs that depend on this one: the first 1000.'),
   parentRunId: z.string().nullable().describe('Whose end made it: of `after` schedules.'),
   notifierId: z.string().nullable().describe('The notifier whose message it is. Null: it is none.'),
@@ -118,8 +109,7 @@ const attempt = z
     startedAt: answeredInstant,
     finishedAt: answeredInstant,
     outcome: z.enum(['accepted', 'acceptedLate', 'rejected', 'transient', 'unknown', 'blocked']).meta({
-      description:
-        '`acceptedLate`: a 2xx that came when the run had ended otherwise; it changes nothing but this log.',
+      description: '`acceptedLate`: a 2xx that came when the run had ended otherwise; it changes nothing but this log.',
     }),
     statusCode: z.int().optional(),
     error: attemptError.optional(),
@@ -154,10 +144,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
   });
 }
 
-export function answerWholeRun(
-  stored: Run,
-  { target }: { target: HandoffTarget | null },
-): z.output<typeof wholeRun> {
+export function answerWholeRun(stored: Run, { target }: { target: HandoffTarget | null }): z.output<typeof wholeRun> {
   const attemptLog = attemptLogOf(stored).map(answerAttempt);
   return { ...answerRun(stored), target: target && answerHandoffTarget(target), attemptLog };
 }

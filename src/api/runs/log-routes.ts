@@ -28,9 +28,7 @@ const appendedBody = z.unknown().meta({
   description: `Any bytes, at most ${MAX_APPENDED}: they are kept as they are.`,
 });
 
-const appended = z
-  .object({ offset: z.int().describe('Where what comes next begins.') })
-  .meta({ id: 'LogAppended' });
+const appended = z.object({ offset: z.int().describe('Where what comes next begins.') }).meta({ id: 'LogAppended' });
 
 const readQuery = z.strictObject({
   attempt: queryInteger(1, MAX_ATTEMPT, undefined).describe('The newest where it is not given.'),
@@ -135,11 +133,7 @@ async function readPatiently(deps: ApiDeps, request: ReadRequest): Promise<ReadL
 }
 
 /** @throws Problem 403, 404 */
-async function readFor(
-  deps: ApiDeps,
-  { role }: Caller,
-  question: Parameters<typeof readLog>[1],
-): Promise<ReadLog> {
+async function readFor(deps: ApiDeps, { role }: Caller, question: Parameters<typeof readLog>[1]): Promise<ReadLog> {
   const room = roomOf(deps);
   const { runId, attempt, offset } = question;
   const read = await deps.logFollowers.read(`${runId} ${attempt} ${offset}`, () =>

@@ -1,10 +1,5 @@
 import { type Scope, beyondScope, owns, scopeText, sees } from '../../core/access/scope.ts';
-import {
-  type Batch,
-  type OneOffHandoff,
-  type OneOffRun,
-  definitionUid,
-} from '../../core/runs/one-off-run.ts';
+import { type Batch, type OneOffHandoff, type OneOffRun, definitionUid } from '../../core/runs/one-off-run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
 import type { SecretFile } from '../../core/secrets/sealed-values.ts';
 import { type AcceptedRuns, acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
@@ -151,8 +146,7 @@ function faultsOf(input: unknown, path: string, refs: ReadonlySet<unknown>): Fau
     if (typeof entry !== 'string') return [];
     const at = `${path}/dependsOn/${index}`;
     if (!refs.has(entry) && !RUN_ID.test(entry)) {
-      const known =
-        path === '' ? 'is not the id of a run' : 'is neither a ref of this call nor the id of a run';
+      const known = path === '' ? 'is not the id of a run' : 'is neither a ref of this call nor the id of a run';
       return [{ path: at, message: `${known} (a UUID)` }];
     }
     const named = dependencyNamed(entry, refs);

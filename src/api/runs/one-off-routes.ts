@@ -5,13 +5,7 @@ import { findBatch } from '../../store/runs/run-tags.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/entries.ts';
-import {
-  acceptOrRefuse,
-  batchFaults,
-  dependencyFaults,
-  type OneOffFaults,
-  oneOffRun,
-} from './one-off-inputs.ts';
+import { acceptOrRefuse, batchFaults, dependencyFaults, type OneOffFaults, oneOffRun } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';

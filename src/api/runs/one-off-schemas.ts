@@ -35,8 +35,7 @@ const oneOffFields = {
       example: 'invoice-4711',
     }),
   runAt: instant.nullable().default(null).meta({
-    description:
-      'Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run.',
+    description: 'Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run.',
   }),
   onDependencyFailure: z
     .enum(ON_DEPENDENCY_FAILURE)

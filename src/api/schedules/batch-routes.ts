@@ -18,13 +18,7 @@ import { batchInput, besideItems, itemInput } from './schemas.ts';
 import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.ts';
 import { audited } from '../audit/entries.ts';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
-import {
-  bulkAnswer,
-  dryRunInput,
-  filterLabels,
-  filterWords,
-  namesSomething,
-} from '../http/filter-schemas.ts';
+import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
 import { ALWAYS, instant, scheduleStatus, text } from '../http/common-schemas.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
@@ -54,11 +48,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     ...{ tags: [TAGS.schedules], body: batchInput },
     ...{ answers: { 200: json('What became of them', batchAnswer) }, refusals: [422] },
     handler: async ({ body, json: sent, caller }) =>
-      putBatch(
-        { ...deps, note: noteMany(caller) },
-        { ...body, caller },
-        sent?.payloads ?? new Map<string, string>(),
-      ),
+      putBatch({ ...deps, note: noteMany(caller) }, { ...body, caller }, sent?.payloads ?? new Map<string, string>()),
   });
 }
 
@@ -139,14 +129,9 @@ function decisions(
  * Computed before the rows are locked, and in slices: a thousand expressions take time. Not for schedules that name
  * calendars: the content of these is certain only under their locks.
  */
-async function outlooksOf(
-  { database }: ApiDeps,
-  items: readonly BatchItem[],
-): Promise<Map<BatchItem, Outlook>> {
+async function outlooksOf({ database }: ApiDeps, items: readonly BatchItem[]): Promise<Map<BatchItem, Outlook>> {
   const outlooks = new Map<BatchItem, Outlook>();
-  const withCron = items.filter(
-    ({ cron, exclude }) => cron !== null && (exclude?.calendars ?? []).length === 0,
-  );
+  const withCron = items.filter(({ cron, exclude }) => cron !== null && (exclude?.calendars ?? []).length === 0);
   if (withCron.length === 0) return outlooks;
   const asOf = await database.run((db) => databaseNow(db));
   const pace = createPace();
@@ -176,10 +161,7 @@ const bulkInput = z
   .strictObject({
     action: z.enum(['pause', 'resume']),
     filter: scheduleFilter,
-    reason: text(1000)
-      .nullable()
-      .default(null)
-      .describe('Only with `pause`: becomes the `pauseReason` of each.'),
+    reason: text(1000).nullable().default(null).describe('Only with `pause`: becomes the `pauseReason` of each.'),
     until: instant
       .nullable()
       .default(null)
@@ -194,9 +176,7 @@ const bulkInput = z
       context.addIssue({ code: 'custom', path: [name], message: 'is allowed only with the action pause' });
     }
   }, ALWAYS)
-  .meta(
-    where('action', [{ is: 'pause' }, { is: 'resume', properties: { reason: NOT_GIVEN, until: NOT_GIVEN } }]),
-  );
+  .meta(where('action', [{ is: 'pause' }, { is: 'resume', properties: { reason: NOT_GIVEN, until: NOT_GIVEN } }]));
 
 export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {

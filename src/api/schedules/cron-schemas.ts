@@ -40,8 +40,7 @@ export const cronInput = z
 export const answeredCron = z.union([z.string(), z.array(z.string()), z.null()]);
 
 function checkList(list: readonly unknown[], context: z.core.$RefinementCtx): void {
-  const refuse = (path: number[], message: string) =>
-    context.addIssue({ code: 'custom', path, message, input: list });
+  const refuse = (path: number[], message: string) => context.addIssue({ code: 'custom', path, message, input: list });
   if (list.length < MIN_EXPRESSIONS || list.length > MAX_EXPRESSIONS) {
     refuse([], `must be a list of ${MIN_EXPRESSIONS} to ${MAX_EXPRESSIONS} expressions, or one as a string`);
     return;

@@ -6,8 +6,7 @@ import { jsonPointer } from '../targets/body-and-outcome.ts';
 
 const seconds = {
   startWithinSeconds: whole(1, MAX_EXPECT_SECONDS).meta({
-    description:
-      'From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound.',
+    description: 'From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound.',
     example: 60,
   }),
   finishWithinSeconds: whole(1, MAX_EXPECT_SECONDS).meta({

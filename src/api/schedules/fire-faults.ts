@@ -80,11 +80,7 @@ function noDaysFault(leftOut: ReturnType<typeof leftOutOf>): Fault | null {
  * All reasons why a schedule could no longer fire, to be answered with 422. None if the fields that say when it fires
  * are the stored ones.
  */
-export function fireFaults(
-  timing: Timing,
-  { id, current, now, calendars }: FireContext,
-  outlook?: Outlook,
-): Fault[] {
+export function fireFaults(timing: Timing, { id, current, now, calendars }: FireContext, outlook?: Outlook): Fault[] {
   if (current !== null && sameFields(timing, current.definition)) return [];
   const unknown = unknownCalendars(timing, calendars);
   const faults = [...unknown, ...windowFaults(timing, now), ...atFaults(timing, current, now)];
@@ -149,11 +145,7 @@ function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
 
 const PASSED = 'is in the past: nothing would fire';
 
-function atFaults(
-  { at, startAt, endAt, graceSeconds }: Timing,
-  current: Schedule | null,
-  now: Instant,
-): Fault[] {
+function atFaults({ at, startAt, endAt, graceSeconds }: Timing, current: Schedule | null, now: Instant): Fault[] {
   if (at === null) return [];
   if (at < now - graceMsOf({ graceSeconds })) {
     return [
@@ -168,10 +160,8 @@ function atFaults(
     const message = `is not after ${isoInstant(planned)}, up to which this schedule has been planned: it would never fire`;
     return [{ path: '/at', message }];
   }
-  if (startAt !== null && at < startAt)
-    return [{ path: '/at', message: 'is before startAt: it would never fire' }];
-  if (endAt !== null && at >= endAt)
-    return [{ path: '/at', message: 'is not before endAt: it would never fire' }];
+  if (startAt !== null && at < startAt) return [{ path: '/at', message: 'is before startAt: it would never fire' }];
+  if (endAt !== null && at >= endAt) return [{ path: '/at', message: 'is not before endAt: it would never fire' }];
   return [];
 }
 

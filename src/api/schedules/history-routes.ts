@@ -30,9 +30,7 @@ export const comparison = z
     reported: count('Those that the job reported anything about; of a heartbeat all reports.'),
     missed: count('Those that ended without any report.'),
     extra: count('Reports without an occurrence.'),
-    failed: count(
-      'Those that were reported as failed, or begun and not ended in time; each is `reported` too.',
-    ),
+    failed: count('Those that were reported as failed, or begun and not ended in time; each is `reported` too.'),
     lateness: z
       .object({ p50Ms: ms, p95Ms: ms, maxMs: ms })
       .describe('Of the first start or end, below zero where it came early. Null: there is none.'),

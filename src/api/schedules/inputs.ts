@@ -40,8 +40,7 @@ export function resolveInput(
   const faults: Fault[] = [];
   const impossible: Fault[] = [];
   const before = current?.definition.target ?? null;
-  const given =
-    input.target === null ? NO_TARGET : unmaskTarget(input.target, before, { faults, impossible }, sealing);
+  const given = input.target === null ? NO_TARGET : unmaskTarget(input.target, before, { faults, impossible }, sealing);
   const target = sealed(given, sealing, before, impossible);
   const { id, status, late, error, nextFireAt, lastFireAt, pingKey, lockedBy, lockedAt, ...rest } = input;
   const { version, createdAt, updatedAt, ...sent } = rest;
@@ -97,11 +96,7 @@ export function resolvePatch(
 }
 
 /** A value that changes anyway is encrypted by the present key. */
-export function encryptedAnew(
-  definition: Definition,
-  current: Schedule | null,
-  secrets: KeyRing,
-): Definition {
+export function encryptedAnew(definition: Definition, current: Schedule | null, secrets: KeyRing): Definition {
   if (!current || sameDefinition(current.definition, definition)) return definition;
   return { ...definition, target: resealTarget(secrets, current.uid, definition.target) };
 }

@@ -80,10 +80,7 @@ function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
     summary: 'List schedules, by id',
     ...{ tags, querystring: listQuery },
     answers: { 200: json('A page of schedules', pageSchema(listedSchedule)) },
-    handler: async ({
-      query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor },
-      caller,
-    }) => {
+    handler: async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor }, caller }) => {
       const after = cursor?.after;
       const { scope } = caller;
       const room = pageRoom();

@@ -49,8 +49,7 @@ type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
 
 /** What a schedule needs: a trigger and a target, unless it observes for ever; a heartbeat says how often its job must succeed. */
 const completeSchedule: Refine = (value, context) => {
-  const refuse = (name: string, message: string) =>
-    context.addIssue({ code: 'custom', path: [name], message });
+  const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
   const sent = isObject(value) ? value : {};
   const observesForEver = isObject(sent['observe']) && (sent['observe']['until'] ?? null) === null;
   if ((sent['target'] ?? null) === null && !observesForEver)
@@ -101,9 +100,7 @@ export const stateAnswer = {
   status: scheduleStatus.describe(
     '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
   ),
-  late: z
-    .boolean()
-    .describe('No run has succeeded within `successWithinSeconds`; never of a paused or ended one.'),
+  late: z.boolean().describe('No run has succeeded within `successWithinSeconds`; never of a paused or ended one.'),
   error: z.string().nullable().describe('Why it cannot be planned.'),
   nextFireAt: answeredInstant
     .nullable()
@@ -193,9 +190,7 @@ export const definitionAnswer = {
   ...timingAnswer,
   enabled,
   pauseReason: pauseFields.pauseReason.nullable(),
-  pauseUntil: answeredInstant
-    .nullable()
-    .meta({ description: 'When its pause ends by itself.', example: null }),
+  pauseUntil: answeredInstant.nullable().meta({ description: 'When its pause ends by itself.', example: null }),
   pauseAfterFailures: pauseFields.pauseAfterFailures.nullable(),
   successWithinSeconds: pauseFields.successWithinSeconds.nullable(),
   expect: answeredExpect,
@@ -205,6 +200,4 @@ export const definitionAnswer = {
   labels: z.record(z.string(), z.string()),
 };
 
-export const schedule = z
-  .object({ id: scheduleIdText, ...definitionAnswer, ...stateAnswer })
-  .meta({ id: 'Schedule' });
+export const schedule = z.object({ id: scheduleIdText, ...definitionAnswer, ...stateAnswer }).meta({ id: 'Schedule' });

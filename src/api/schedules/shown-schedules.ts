@@ -64,12 +64,8 @@ export function shownKeys(
   schedules: readonly Schedule[],
 ): Promise<ReadonlyMap<string, string>> {
   const observed = schedules.filter(({ definition }) => definition.observe !== null);
-  const uids = observed
-    .filter(({ id }) => mayCall(role, 'operator') && owns(scope, id))
-    .map(({ uid }) => uid);
-  return uids.length === 0
-    ? Promise.resolve(new Map())
-    : database.run((db) => readPingKeys(db, secrets, uids));
+  const uids = observed.filter(({ id }) => mayCall(role, 'operator') && owns(scope, id)).map(({ uid }) => uid);
+  return uids.length === 0 ? Promise.resolve(new Map()) : database.run((db) => readPingKeys(db, secrets, uids));
 }
 
 /** As this caller sees it. */

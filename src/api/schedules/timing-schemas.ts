@@ -1,13 +1,7 @@
 import { z } from 'zod';
 import { OVERLAPS } from '../../core/schedules/schedule.ts';
 import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
-import {
-  type FollowedEnd,
-  type Timing,
-  CATCH_UPS,
-  DEFAULT_TIMING,
-  FOLLOWED_ENDS,
-} from '../../core/timing/timing.ts';
+import { type FollowedEnd, type Timing, CATCH_UPS, DEFAULT_TIMING, FOLLOWED_ENDS } from '../../core/timing/timing.ts';
 import { secondsOf } from '../../core/cron/foreign/foreign-forms.ts';
 import { zoneHint } from '../../core/zones/zone.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -36,19 +30,13 @@ import {
 } from './day-schemas.ts';
 
 /** A schedule has exactly one of these kinds. */
-export const TIMING_KINDS = [
-  'cron',
-  'everySeconds',
-  'at',
-  'after',
-] as const satisfies readonly (keyof Timing)[];
+export const TIMING_KINDS = ['cron', 'everySeconds', 'at', 'after'] as const satisfies readonly (keyof Timing)[];
 
 const DAY = 86_400;
 
 export const zoneText = z.string().superRefine(withoutFault(zoneFault)).meta({
   format: 'time-zone',
-  description:
-    'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
+  description: 'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
   example: 'Europe/Berlin',
 });
 
@@ -155,10 +143,7 @@ export const timingAnswer = {
   cron: answeredCron.meta({ description: ONE_OF_FOUR, example: '0 2 * * *' }),
   everySeconds: z.int().nullable().meta({ description: 'The interval in seconds.', example: null }),
   at: answeredInstant.nullable().meta({ description: 'The one fire.', example: null }),
-  after: z
-    .object({ scheduleId: parent, on: ends })
-    .meta({ id: 'AnsweredAfter', description: AFTER })
-    .nullable(),
+  after: z.object({ scheduleId: parent, on: ends }).meta({ id: 'AnsweredAfter', description: AFTER }).nullable(),
   timezone: z
     .string()
     .nullable()

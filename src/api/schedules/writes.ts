@@ -151,9 +151,7 @@ interface Part {
 function differences(before: Part, after: Part, path: readonly string[]): Diff['fields'] {
   if (isTree(before.shown) && isTree(after.shown)) {
     const names = new Set([...Object.keys(before.shown), ...Object.keys(after.shown)]);
-    return [...names].flatMap((name) =>
-      differences(memberOf(before, name), memberOf(after, name), [...path, name]),
-    );
+    return [...names].flatMap((name) => differences(memberOf(before, name), memberOf(after, name), [...path, name]));
   }
   if (isDeepStrictEqual(before.shown, after.shown)) {
     // Two masks look alike, whatever values they hide.

@@ -73,8 +73,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
 }
 
 function answerStats(counted: RunStats): z.output<typeof stats> {
-  const { succeeded, failed, unknown, abandoned, recovered, lostAndFailed, lostAndAbandoned, lateness } =
-    counted;
+  const { succeeded, failed, unknown, abandoned, recovered, lostAndFailed, lostAndAbandoned, lateness } = counted;
   return {
     totalRuns: counted.total,
     succeededRuns: succeeded,

@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import {
-  BODY_PLACEHOLDERS,
-  compileBody,
-  isTooLongWith,
-  readContentType,
-} from '../../core/http/body-template.ts';
+import { BODY_PLACEHOLDERS, compileBody, isTooLongWith, readContentType } from '../../core/http/body-template.ts';
 import { pointerSteps } from '../../core/json-text.ts';
 import { overlap, patternFault } from '../../core/runs/attempts/outcome-rules.ts';
 import type { OutcomeRules, StatusPattern } from '../../core/schedules/schedule.ts';

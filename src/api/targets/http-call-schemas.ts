@@ -92,8 +92,7 @@ function isNoSecret(value: string): boolean {
 }
 
 function checkSecrets(list: readonly unknown[], context: z.core.$RefinementCtx): void {
-  const refuse = (path: number[], message: string) =>
-    context.addIssue({ code: 'custom', path, message, input: list });
+  const refuse = (path: number[], message: string) => context.addIssue({ code: 'custom', path, message, input: list });
   if (list.length !== 2) {
     refuse([], 'must be a list of two secrets, or one as a string');
     return;
@@ -153,10 +152,7 @@ export function checkHeaders(
   faultOf: (value: string) => string | null,
   place: HeaderPlace = 'call',
 ): void {
-  for (const [name, message] of headerFaults(
-    value,
-    (...one) => headerFault(...one, place) ?? faultOf(one[1]),
-  ))
+  for (const [name, message] of headerFaults(value, (...one) => headerFault(...one, place) ?? faultOf(one[1])))
     context.addIssue({ code: 'custom', path: [name], message });
   if (Object.keys(value).length > MAX_HEADERS)
     context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });

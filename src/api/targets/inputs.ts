@@ -45,8 +45,7 @@ export function unmaskHttpTarget(
   const { faults } = found;
   const { type, connection, secret, lookup, cancel, body, outcome, ...target } = input;
   const placed = (call: HttpCall<string>) => ({ ...call, connection });
-  const knownCall = (name: 'lookup' | 'cancel') =>
-    known?.[name] && { ...known[name], connection: known.connection };
+  const knownCall = (name: 'lookup' | 'cancel') => known?.[name] && { ...known[name], connection: known.connection };
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<string>) =>
     unmask(placed(call), knownCall(name) ?? null, `/target/${name}/headers`, faults);
   return {
@@ -78,9 +77,7 @@ function unmask(
   faults: Fault[],
 ): HttpCall {
   if (!Object.values(headers).includes(MASK)) return { url, method, headers };
-  const known = new Map(
-    Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+  const known = new Map(Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]));
   const keptAt = keeper({ connection, url }, stored, faults);
   const unmasked = Object.entries(headers).map(([name, value]): [string, Credential] => {
     if (value !== MASK) return [name, value];
@@ -176,9 +173,7 @@ function withoutRenamedHeaders<T extends HttpCall<string>>(shown: T, patch: unkn
   const patched = Object.keys(memberOf(patch, 'headers'));
   const exact = new Set(patched);
   const named = new Set(patched.map((name) => name.toLowerCase()));
-  const kept = Object.entries(shown.headers).filter(
-    ([name]) => exact.has(name) || !named.has(name.toLowerCase()),
-  );
+  const kept = Object.entries(shown.headers).filter(([name]) => exact.has(name) || !named.has(name.toLowerCase()));
   return { ...shown, headers: Object.fromEntries(kept) };
 }
 

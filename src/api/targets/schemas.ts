@@ -40,22 +40,18 @@ const CONNECTION = {
 };
 const connection = connectionIdText.meta(CONNECTION);
 
-const lookupInput = z
-  .strictObject({ url, method: method.default('GET'), headers: headers.default({}) })
-  .meta({
-    id: 'Lookup',
-    description:
-      'Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: ' +
-      '2xx = it did, 404 = it did not, anything else = still unknown. A JSON `status` of `running`, `succeeded` or `failed` ' +
-      'in a 2xx is taken over where `completion` is `callback`.',
-  });
+const lookupInput = z.strictObject({ url, method: method.default('GET'), headers: headers.default({}) }).meta({
+  id: 'Lookup',
+  description:
+    'Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: ' +
+    '2xx = it did, 404 = it did not, anything else = still unknown. A JSON `status` of `running`, `succeeded` or `failed` ' +
+    'in a 2xx is taken over where `completion` is `callback`.',
+});
 
-const cancelInput = z
-  .strictObject({ url, method: method.default('POST'), headers: headers.default({}) })
-  .meta({
-    id: 'Cancel',
-    description: 'Called once, best effort and without a body, when a running run is cancelled or replaced.',
-  });
+const cancelInput = z.strictObject({ url, method: method.default('POST'), headers: headers.default({}) }).meta({
+  id: 'Cancel',
+  description: 'Called once, best effort and without a body, when a running run is cancelled or replaced.',
+});
 
 export const httpInput = z
   .strictObject(
@@ -111,8 +107,7 @@ const PATCHED = {
 export const targetPatch = z
   .strictObject({ type: z.enum(TYPES).optional(), ...PATCHED.http, ...PATCHED.pull })
   .superRefine((patch, context) => {
-    const refuse = (name: string, message: string) =>
-      context.addIssue({ code: 'custom', path: [name], message });
+    const refuse = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
     const named = TYPES.find((type) => type === patch.type);
     for (const [name, value] of Object.entries<unknown>(patch)) {
       const type = TYPES.find((one) => Object.hasOwn(PATCHED[one], name));

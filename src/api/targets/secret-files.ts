@@ -53,8 +53,7 @@ export function resolveFile(
   if ((kept === null || kept.goesElsewhere) && !sees(scope, file))
     impossible.push({ path, message: `${beyondScope(scope)}: ${OF_FILES}` });
   if (kept === null && !mayName) impossible.push({ path, message: FOR_ADMINS });
-  if (named.length > 0 && named.every(({ goesElsewhere }) => goesElsewhere))
-    faults.push({ path, message: FILE_MOVED });
+  if (named.length > 0 && named.every(({ goesElsewhere }) => goesElsewhere)) faults.push({ path, message: FILE_MOVED });
   else if (kept !== null) {
     // With its proof, also if that does not fit: a row that was edited in the database gets no new proof by being sent back.
     if (isSecretFile(kept.value) && kept.value.seal === null && secrets.sealsWith !== null)

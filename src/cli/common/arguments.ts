@@ -45,10 +45,7 @@ export function numbersIn<Rules extends Readonly<Record<string, NumberRule>>>(
 }
 
 /** `now`, `-2h` and `+3d` are read by this machine's clock; everything else goes to the server as it is. */
-export function instantText(
-  text: string | undefined,
-  { now }: Pick<Surroundings, 'now'>,
-): string | undefined {
+export function instantText(text: string | undefined, { now }: Pick<Surroundings, 'now'>): string | undefined {
   if (text === 'now') return isoInstant(now());
   const [, sign, count, unit = ''] = /^([+-])(\d{1,6})([smhdw])$/.exec(text ?? '') ?? [];
   if (count === undefined) return text;
@@ -128,8 +125,7 @@ export async function givenPayload(
   { payload, payloadFile }: PayloadOptions,
   around: Pick<Surroundings, 'input'>,
 ): Promise<RawJson | undefined> {
-  if (payload !== undefined && payloadFile !== undefined)
-    throw usageError('give either --payload or --payload-file');
+  if (payload !== undefined && payloadFile !== undefined) throw usageError('give either --payload or --payload-file');
   if (payload !== undefined) return jsonText(payload, '--payload');
   if (payloadFile === undefined) return undefined;
   return jsonIn(payloadFile, around);
@@ -144,10 +140,7 @@ export function decoded(bytes: Buffer, path: string, encoding = 'utf-8'): string
     line += 1;
     if (decode(one, encoding) === null) break;
   }
-  throw new CliError(
-    EXIT.failed,
-    `${path}:${line}: not in ${encoding}: --encoding says in which it is, as latin1`,
-  );
+  throw new CliError(EXIT.failed, `${path}:${line}: not in ${encoding}: --encoding says in which it is, as latin1`);
 }
 
 /** With their line breaks. */
@@ -186,20 +179,13 @@ export interface RunFilterOptions {
 export function filterOptions(command: Command): Command {
   return command
     .option('--schedule <id>', 'of this schedule')
-    .option(
-      '--label <key:value>',
-      'with this label, of its own or of its schedule; several: all of them',
-      collect,
-    )
+    .option('--label <key:value>', 'with this label, of its own or of its schedule; several: all of them', collect)
     .option('--batch <id>', 'of this batch')
     .option(
       '--status <status,…>',
       'with one of these: waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled',
     )
-    .option(
-      '--trigger <trigger,…>',
-      'of one of these: schedule, catchUp, manual, backfill, after, api, notify',
-    );
+    .option('--trigger <trigger,…>', 'of one of these: schedule, catchUp, manual, backfill, after, api, notify');
 }
 
 /** The filter with the names of the API. */

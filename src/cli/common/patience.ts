@@ -31,11 +31,7 @@ export async function atMost(ms: number, done: Promise<unknown>, signal?: AbortS
 }
 
 /** Asks a server that may be away: null while it is, which is said once. */
-export function patient<T>(
-  ask: () => Promise<T>,
-  output: Output,
-  signal?: AbortSignal,
-): () => Promise<T | null> {
+export function patient<T>(ask: () => Promise<T>, output: Output, signal?: AbortSignal): () => Promise<T | null> {
   let isAway = false;
   return async () => {
     try {

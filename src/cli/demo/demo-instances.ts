@@ -56,8 +56,7 @@ export class DemoInstances {
     child.once('error', (error) => (this.fault ??= error.message));
     child.once('close', () => {
       instance.process = null;
-      if (instance.state !== 'killed')
-        this.fault ??= `instance ${instance.number} ended by itself: ${lastLine}`;
+      if (instance.state !== 'killed') this.fault ??= `instance ${instance.number} ended by itself: ${lastLine}`;
     });
   }
 
@@ -114,9 +113,7 @@ async function ask(url: string, method: string, body?: unknown): Promise<unknown
 function hear(instance: DemoInstance, line: string): void {
   const [, url] = /listens on (http:\S+?:\d+)/.exec(line) ?? [];
   if (url !== undefined) instance.url = url;
-  const [, id] = line.includes('registered as an instance')
-    ? (/"instanceId":"([^"]+)"/.exec(line) ?? [])
-    : [];
+  const [, id] = line.includes('registered as an instance') ? (/"instanceId":"([^"]+)"/.exec(line) ?? []) : [];
   if (id !== undefined) instance.ids.push(id);
 }
 

@@ -101,8 +101,7 @@ export class DemoStory {
     for (const one of all) this.#instances.start(one);
     if (!(await this.#until(() => this.#instances.ready.length === all.length, STARTED_WITHIN_MS)))
       throw new Error('the instances did not become ready');
-    for (const { number, process, url } of all)
-      this.say(`instance ${number} is ready: pid ${process?.pid}, ${url}`);
+    for (const { number, process, url } of all) this.say(`instance ${number} is ready: pid ${process?.pid}, ${url}`);
   }
 
   async #createSchedules(): Promise<Times> {
@@ -220,8 +219,6 @@ export class DemoStory {
     this.#toldAt = now;
     const { openRuns, lostRuns, recoveredRuns } = this.#stats;
     const runs = `${this.#deliveries.length} delivered, ${openRuns} open, ${lostRuns} lost, ${recoveredRuns} recovered`;
-    this.say(
-      `${this.#instances.ready.length} of ${this.#instances.all.length} instances ready; runs: ${runs}`,
-    );
+    this.say(`${this.#instances.ready.length} of ${this.#instances.all.length} instances ready; runs: ${runs}`);
   }
 }

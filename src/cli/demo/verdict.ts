@@ -126,8 +126,7 @@ export function check(evidence: Evidence): Verdict {
   const due = new Set(occurrences);
   const first = new Map<string, DeliveredRun>();
   for (const one of deliveries) if (!first.has(occurrenceOf(one))) first.set(occurrenceOf(one), one);
-  const those = (isFault: (delivery: DeliveredRun) => boolean) =>
-    deliveries.filter(isFault).map(occurrenceOf);
+  const those = (isFault: (delivery: DeliveredRun) => boolean) => deliveries.filter(isFault).map(occurrenceOf);
   const firstIdOf = (one: DeliveredRun) => first.get(occurrenceOf(one))?.runId;
   const { explained, repeated } = checkRepeats(evidence);
   const faults: Faults = {
@@ -139,9 +138,7 @@ export function check(evidence: Evidence): Verdict {
     ),
     otherKey: those(({ key, runId }) => key !== runId),
     repeated,
-    unfinished: UNFINISHED.flatMap((name) =>
-      stats[name] > 0 ? [`${stats[name]} ${name.replace('Runs', '')}`] : [],
-    ),
+    unfinished: UNFINISHED.flatMap((name) => (stats[name] > 0 ? [`${stats[name]} ${name.replace('Runs', '')}`] : [])),
   };
   return {
     ok: Object.values(faults).every(({ length }) => length === 0),
@@ -191,8 +188,7 @@ const MOST_EXAMPLES = 5;
 /** What the demo ends with. */
 export function verdictLines(verdict: Verdict, { stats, killedInstances, isDrained }: Told): string[] {
   const { due, delivered, repeatedAfterDeath, faults } = verdict;
-  const row = (text: string, count: number) =>
-    `  ${text.padEnd(WIDTH)}${count.toLocaleString('en').padStart(8)}`;
+  const row = (text: string, count: number) => `  ${text.padEnd(WIDTH)}${count.toLocaleString('en').padStart(8)}`;
   return [
     'The verdict',
     row('due, by the rules of the schedules', due),

@@ -42,8 +42,7 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
   }
   for (const one of order.rest((id) => over.has(id))) put(one);
   writer.end();
-  if (left > 0)
-    cli.output().note(`left out: ${left} schedules that are over, which a new installation would refuse`);
+  if (left > 0) cli.output().note(`left out: ${left} schedules that are over, which a new installation would refuse`);
 }
 
 async function scopeOf(server: Server): Promise<Scope> {
@@ -53,11 +52,7 @@ async function scopeOf(server: Server): Promise<Scope> {
 }
 
 /** Items of this scope, with their payloads as the server wrote them, byte for byte. */
-async function* pagesOf(
-  server: Server,
-  path: string,
-  { query = {}, scope }: { query?: Query; scope: Scope },
-) {
+async function* pagesOf(server: Server, path: string, { query = {}, scope }: { query?: Query; scope: Scope }) {
   let cursor: string | null = null;
   do {
     const asked: Query = { ...query, limit: 500, cursor: cursor ?? undefined };
@@ -66,8 +61,7 @@ async function* pagesOf(
     const page = value as { items: Record<string, unknown>[]; nextCursor: string | null };
     for (const [index, fields] of page.items.entries())
       // What is shared is read by everybody, and belongs into the file of those who may change it.
-      if (owns(scope, String(fields['id'])))
-        yield { fields, payload: payloads.get(`/items/${index}/payload`) ?? null };
+      if (owns(scope, String(fields['id']))) yield { fields, payload: payloads.get(`/items/${index}/payload`) ?? null };
     cursor = page.nextCursor;
   } while (cursor !== null);
 }
@@ -80,10 +74,7 @@ const NAMES = {
 };
 
 /** The fields of a limit, a calendar, a connection or a notifier that a client may set. */
-function nonEmpty(
-  kind: keyof typeof NAMES,
-  fields: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
+function nonEmpty(kind: keyof typeof NAMES, fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   // Without reminders, a notifier says so.
   const said = NAMES[kind].flatMap((name) =>
     fields[name] === null && name !== 'remindSeconds' ? [] : [[name, fields[name]]],

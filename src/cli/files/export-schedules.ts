@@ -17,8 +17,9 @@ export interface Exported {
   isOver: string | null;
 }
 
-const READ_ONLY =
-  'status late error nextFireAt lastFireAt pingKey lockedBy lockedAt version createdAt updatedAt'.split(' ');
+const READ_ONLY = 'status late error nextFireAt lastFireAt pingKey lockedBy lockedAt version createdAt updatedAt'.split(
+  ' ',
+);
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   ...scheduleInput.parse({ everySeconds: 60, target: { type: 'pull', queue: 'q' } }),
   // Exactly one of the four is required.
@@ -64,9 +65,7 @@ export function createOrder() {
         const { one, id, parent } = follower;
         const isOverNow = one.isOver ?? (over ? `it follows ${parent}` : null);
         sorted.push({ ...one, isOver: isOverNow });
-        next.push(
-          ...(byParent.get(id) ?? []).map((below) => ({ follower: below, over: isOverNow !== null })),
-        );
+        next.push(...(byParent.get(id) ?? []).map((below) => ({ follower: below, over: isOverNow !== null })));
       }
       return sorted;
     },
@@ -87,15 +86,13 @@ function labelsOf(labels: Readonly<Record<string, string>>, set: string | null):
 export function withoutNothing(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value).filter(
-    ([, member]) =>
-      member !== null && !(typeof member === 'object' && Object.keys(member as object).length === 0),
+    ([, member]) => member !== null && !(typeof member === 'object' && Object.keys(member as object).length === 0),
   );
   return Object.fromEntries(members.map(([name, member]) => [name, withoutNothing(member)]));
 }
 
 function whyOver({ status, at, endAt, graceSeconds }: Answered['fields'], now: Instant): string | null {
   if (status === 'ended') return 'it has ended';
-  if (typeof at === 'string' && Date.parse(at) < now - Number(graceSeconds) * 1000)
-    return 'its moment is over';
+  if (typeof at === 'string' && Date.parse(at) < now - Number(graceSeconds) * 1000) return 'its moment is over';
   return typeof endAt === 'string' && Date.parse(endAt) <= now ? 'its end is over' : null;
 }

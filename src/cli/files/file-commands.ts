@@ -59,9 +59,7 @@ function withFileOptions(command: Command): Command {
 function addExport(program: Command, cli: Cli): void {
   const command = program
     .command('export')
-    .description(
-      'write all schedules, calendars, limits, connections and notifiers as a file for `firelock apply`',
-    )
+    .description('write all schedules, calendars, limits, connections and notifiers as a file for `firelock apply`')
     .option('--set <name>', 'only the schedules of this set')
     .addOption(new Option('--format <format>', 'of the file').choices(['yaml', 'json']).default('yaml'))
     .action(async (options: ExportOptions) => {

@@ -17,20 +17,14 @@ export function addImport(program: Command, cli: Cli): void {
       'print a file of schedules for a crontab or for CronJobs of Kubernetes; exit code 1: something cannot be carried over',
     )
     .argument('<file>', 'a crontab or manifests; - is standard input')
-    .option(
-      '--system',
-      'its lines name their user, as those of /etc/crontab and of /etc/cron.d do by themselves',
-    )
+    .option('--system', 'its lines name their user, as those of /etc/crontab and of /etc/cron.d do by themselves')
     .option('--encoding <name>', 'of the file, as latin1 (default: utf-8)')
     .option('--set <name>', 'the set of the schedules')
     .option(
       '--queue <name>',
       'the queue that workers pull all commands from, also those that call curl (default: crontab)',
     )
-    .option(
-      '--target-url <url>',
-      'send the commands to this URL instead; templates as {{scheduleId}} work in it',
-    )
+    .option('--target-url <url>', 'send the commands to this URL instead; templates as {{scheduleId}} work in it')
     .option('--timezone <zone>', 'of times that name none (default: that of this machine)')
     .option('--observe', 'the schedules only watch what goes on elsewhere: they record, and send nothing')
     .option(
@@ -77,8 +71,7 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
   const { out, err } = cli.surroundings;
   out.write(text);
   const worker = workerLine(queue ?? STANDARD_QUEUE, isKubernetes);
-  if (told.schedules.some(({ fields }) => isPulled(fields)))
-    err.write(`${observe ? LATER : 'then '}${worker}\n`);
+  if (told.schedules.some(({ fields }) => isPulled(fields))) err.write(`${observe ? LATER : 'then '}${worker}\n`);
   const remarks = told.remarks.toSorted((a, b) => a.line - b.line);
   for (const { line, message } of remarks) err.write(`${path}:${line}: ${message}\n`);
   if (crontabOut !== undefined) await writeReporting(cli, crontabOut, { path, bytes, text, read: told });
@@ -94,13 +87,10 @@ function readFile(
   const text = decoded(bytes, path, encoding);
   const isKubernetes = isManifest(text);
   const standardZone = timezone ?? (isKubernetes ? 'UTC' : zone);
-  if (standardZone === null)
-    throw usageError('--timezone: TZ names no zone, so say which one the times are in');
+  if (standardZone === null) throw usageError('--timezone: TZ names no zone, so say which one the times are in');
   const into = {
     target:
-      targetUrl === undefined
-        ? { type: 'pull', queue: queue ?? STANDARD_QUEUE }
-        : { type: 'http', url: targetUrl },
+      targetUrl === undefined ? { type: 'pull', queue: queue ?? STANDARD_QUEUE } : { type: 'http', url: targetUrl },
     timezone: standardZone,
   };
   const read = isKubernetes

@@ -29,28 +29,17 @@ export interface FileOptions {
 const CHANGES = 2;
 
 /** Answers the exit code: 0 nothing to do, 2 something changes; of a command that was not understood 64, and else 1. */
-export async function planOrApply(
-  cli: Cli,
-  path: string,
-  options: FileOptions,
-  isApplied: boolean,
-): Promise<number> {
+export async function planOrApply(cli: Cli, path: string, options: FileOptions, isApplied: boolean): Promise<number> {
   try {
     return await inOrder(cli, path, options, isApplied);
   } catch (error) {
-    if (error instanceof CliError && ([EXIT.interrupted, EXIT.usage] as number[]).includes(error.exitCode))
-      throw error;
+    if (error instanceof CliError && ([EXIT.interrupted, EXIT.usage] as number[]).includes(error.exitCode)) throw error;
     throw error instanceof CliError || error instanceof Refused ? failure(error.message) : error;
   }
 }
 
 async function inOrder(cli: Cli, path: string, options: FileOptions, isApplied: boolean): Promise<number> {
-  const plan = await carryOut(
-    cli,
-    { path, text: await fileText(path, cli.surroundings) },
-    options,
-    isApplied,
-  );
+  const plan = await carryOut(cli, { path, text: await fileText(path, cli.surroundings) }, options, isApplied);
   const { changes, unchanged } = plan;
   cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view, isApplied));
   return changes.length === 0 ? EXIT.done : CHANGES;

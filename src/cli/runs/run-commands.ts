@@ -75,8 +75,7 @@ function statusText(run: RunAnswer, view: View): string {
 
 function addAction(parent: Command, cli: Cli, verb: 'retry' | 'cancel', description: string): void {
   const command = parent.command(verb).description(description).argument('<id>');
-  if (verb === 'retry')
-    command.option('--dependents', 'also the runs that failed for want of it, down the graph');
+  if (verb === 'retry') command.option('--dependents', 'also the runs that failed for want of it, down the graph');
   command.action((id: string, { dependents }: { dependents?: true }) =>
     cli.show(
       cli.server().call('POST', pathOf('runs', id, verb), dependents ? { body: { dependents } } : {}),
@@ -178,9 +177,7 @@ function addSubmitRuns(parent: Command, cli: Cli): void {
       const isBatch = typeof sent === 'object' && sent !== null && 'items' in sent;
       const call = cli.server().call('POST', isBatch ? 'runs/batch' : 'runs', { body });
       await cli.show(call, (answer: RunAnswer | SubmittedAnswer) =>
-        'batchId' in answer && 'items' in answer
-          ? submittedLines(answer)
-          : [`run ${answer.id} is ${answer.status}`],
+        'batchId' in answer && 'items' in answer ? submittedLines(answer) : [`run ${answer.id} is ${answer.status}`],
       );
     });
   withExamples(

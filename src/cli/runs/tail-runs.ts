@@ -22,9 +22,7 @@ export function addTailRuns(parent: Command, cli: Cli): void {
   const command = filterOptions(
     parent
       .command('tail')
-      .description(
-        'follow runs: a line when one comes due, and one whenever its status changes, until Ctrl-C',
-      ),
+      .description('follow runs: a line when one comes due, and one whenever its status changes, until Ctrl-C'),
   )
     .option('--last <n>', 'begin with so many of the last five minutes', wholeNumber, 10)
     .option('--count <n>', 'end after so many lines', wholeNumber)

@@ -1,13 +1,6 @@
 import type { Command } from 'commander';
 import { type RawJson, isTree } from '../../api/http/json/raw-json.ts';
-import {
-  type PayloadOptions,
-  collect,
-  fileText,
-  givenPayload,
-  jsonValue,
-  numberOrText,
-} from '../common/arguments.ts';
+import { type PayloadOptions, collect, fileText, givenPayload, jsonValue, numberOrText } from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
@@ -44,11 +37,7 @@ export function definitionOptions(command: Command): Command {
     .option('--queue <queue>', 'put runs into this queue, for workers')
     .option('--payload <json>', 'what the target gets, byte for byte; it replaces the payload')
     .option('--payload-file <file>', 'the same, from a file (-: standard input)')
-    .option(
-      '--set <path=json>',
-      'any other field, as retry.maxAttempts=3 or /labels/a.b=\'"x"\'; several',
-      collect,
-    )
+    .option('--set <path=json>', 'any other field, as retry.maxAttempts=3 or /labels/a.b=\'"x"\'; several', collect)
     .option('--unset <path>', 'back to its default; several', collect);
 }
 

@@ -1,13 +1,6 @@
 import type { Command } from 'commander';
 import { type Cli, group, withExamples } from '../cli.ts';
-import {
-  type BulkOptions,
-  type Found,
-  actOnMatching,
-  addDelete,
-  bulkOptions,
-  writeOver,
-} from '../common/changes.ts';
+import { type BulkOptions, type Found, actOnMatching, addDelete, bulkOptions, writeOver } from '../common/changes.ts';
 import {
   type ScheduleFilterOptions,
   addGetSchedule,
@@ -86,13 +79,13 @@ type BulkPauseOptions = BulkOptions & PauseOptions & ScheduleFilterOptions;
 function addBulkSchedules(parent: Command, cli: Cli): void {
   const bulk = group(parent, 'bulk', 'pause or resume all schedules that match');
   const add = (action: 'pause' | 'resume', verb: string) =>
-    bulkOptions(
-      scheduleFilter(bulk.command(action).description(`${action} all schedules that match`)),
-    ).action(({ label, q, status, late, reason, until, ...options }: BulkPauseOptions) => {
-      const filter = { label, q, status, late };
-      const body = { action, filter, reason, until: instantText(until, cli.surroundings) };
-      return actOnMatching(cli, { path: 'schedules/bulk', verb, noun: 'schedules', body }, options);
-    });
+    bulkOptions(scheduleFilter(bulk.command(action).description(`${action} all schedules that match`))).action(
+      ({ label, q, status, late, reason, until, ...options }: BulkPauseOptions) => {
+        const filter = { label, q, status, late };
+        const body = { action, filter, reason, until: instantText(until, cli.surroundings) };
+        return actOnMatching(cli, { path: 'schedules/bulk', verb, noun: 'schedules', body }, options);
+      },
+    );
   const pause = add('pause', 'Pause')
     .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `resume them by themselves then: ${INSTANT}`);
@@ -118,9 +111,7 @@ function addFireSchedule(parent: Command, cli: Cli): void {
         ...(key !== undefined && { headers: { 'idempotency-key': key } }),
       };
       const asked = cli.server().call('POST', pathOf('schedules', schedule, 'fire'), request);
-      await cli.show(asked, ({ id, status }: RunAnswer) => [
-        `run ${id} is ${status}; firelock run get ${id}`,
-      ]);
+      await cli.show(asked, ({ id, status }: RunAnswer) => [`run ${id} is ${status}; firelock run get ${id}`]);
     });
   withExamples(
     command,
@@ -167,19 +158,14 @@ function addSetSchedule(parent: Command, cli: Cli): void {
   const command = parent
     .command('set <id>')
     .description('create a schedule, or change what the options name and leave all else as it is')
-    .option(
-      '--file <file>',
-      'its whole definition as JSON, in place of all other options (-: standard input)',
-    )
+    .option('--file <file>', 'its whole definition as JSON, in place of all other options (-: standard input)')
     .action(async (id: string, { file, ...options }: Options) => {
-      const change =
-        file === undefined ? await namedChange(options, cli) : await wholeChange(file, options, cli);
+      const change = file === undefined ? await namedChange(options, cli) : await wholeChange(file, options, cli);
       await writeOver(
         cli,
         { noun: 'schedule', id },
         change,
-        ({ nextFireAt, status }, { time }) =>
-          `; ${nextFireAt === null ? status : `next fire ${time(nextFireAt)}`}`,
+        ({ nextFireAt, status }, { time }) => `; ${nextFireAt === null ? status : `next fire ${time(nextFireAt)}`}`,
       );
     });
   withExamples(

@@ -56,11 +56,7 @@ export function addGetSchedule(parent: Command, cli: Cli): void {
     .command('get <id>')
     .description('show a schedule; its JSON can be edited and given back to "schedule set --file"')
     .action((id: string) => cli.show(cli.server().call('GET', pathOf('schedules', id)), scheduleLines));
-  withExamples(
-    command,
-    'firelock schedule get invoices',
-    'firelock schedule get invoices --json | jq .target',
-  );
+  withExamples(command, 'firelock schedule get invoices', 'firelock schedule get invoices --json | jq .target');
 }
 
 function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
@@ -101,10 +97,7 @@ export function addObservedSchedule(parent: Command, cli: Cli): void {
     .option('--to <instant>', 'exclusive; a job may report a minute before its moment', '+1d')
     .action((id: string, period: Period) => {
       const query = periodOf(period, cli.surroundings);
-      return cli.show(
-        cli.server().call('GET', pathOf('schedules', id, 'observed'), { query }),
-        observedLines,
-      );
+      return cli.show(cli.server().call('GET', pathOf('schedules', id, 'observed'), { query }), observedLines);
     });
   withExamples(command, 'firelock schedule observed invoices --from -7d');
 }

@@ -90,11 +90,7 @@ export function addPreview(program: Command, cli: Cli): void {
     .option('--from <instant>', `fires after it: ${INSTANT}`)
     .option('--count <n>', 'how many (default: 10)')
     .option('--id <id>', 'the schedule it is for: H and ? are picked by its id')
-    .option(
-      '--set <path=json>',
-      'a rule of its days, as exclude.weekdays=\'["sat","sun"]\'; several',
-      collect,
-    )
+    .option('--set <path=json>', 'a rule of its days, as exclude.weekdays=\'["sat","sun"]\'; several', collect)
     .action((cron: string[], options: Options) => preview(cli, cron, options));
   withExamples(
     command,
@@ -104,11 +100,7 @@ export function addPreview(program: Command, cli: Cli): void {
   );
 }
 
-function preview(
-  cli: Cli,
-  cron: string[],
-  { every, timezone, from, count, id, set }: Options,
-): Promise<void> {
+function preview(cli: Cli, cron: string[], { every, timezone, from, count, id, set }: Options): Promise<void> {
   if (cron.length === 0 && every === undefined) throw usageError('give a cron expression or --every');
   const body = fieldsSet(set).reduce(over, {
     cron: cron.length > 1 ? cron : cron[0],

@@ -33,21 +33,11 @@ function addSet(calendar: Command, cli: Cli): void {
     .command('set <id>')
     .description('create a calendar, or change what the options name and leave all else as it is')
     .option('--description <text>', 'what it is for')
-    .option(
-      '--valid-until <date>',
-      'the last day of which it says anything; from 90 days before on you are told',
-    )
+    .option('--valid-until <date>', 'the last day of which it says anything; from 90 days before on you are told')
     .option('--date <date>', 'these dates and no others: 2030-12-25, 2030-12-31/2031-01-01; several', collect)
-    .option(
-      '--ics <file>',
-      'the whole days of the events of this iCalendar file and no others (-: standard input)',
-    )
+    .option('--ics <file>', 'the whole days of the events of this iCalendar file and no others (-: standard input)')
     .option('--years <years>', 'of --ics: 2026, or 2026..2028 (default: this year and the next two)')
-    .option(
-      '--only <text>',
-      'of --ics: only events with this in their title; several: with one of them',
-      collect,
-    )
+    .option('--only <text>', 'of --ics: only events with this in their title; several: with one of them', collect)
     .option('--without <text>', 'of --ics: no events with this in their title; several', collect)
     .option('--add <date>', 'this date or range as well; several', collect)
     .option('--remove <date>', 'not this date or range any more, as it is listed; several', collect)

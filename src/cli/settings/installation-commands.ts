@@ -16,9 +16,7 @@ export function addMaintenanceCommands(program: Command, cli: Cli): void {
     cli.show(cli.server().call(method, 'maintenance', { body }), sentence);
   const on = maintenance
     .command('on')
-    .description(
-      'plan nothing; afterwards the catchUp of each schedule decides about the fires that were due',
-    )
+    .description('plan nothing; afterwards the catchUp of each schedule decides about the fires that were due')
     .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `end it by itself then: ${INSTANT}`)
     .option('--hold', 'hand off nothing either')

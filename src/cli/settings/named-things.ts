@@ -118,8 +118,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     .option('--max <n>', 'how many may be under way at once')
     .option('--description <text>', 'what it is for')
     .action((id: string, { max, description }: LimitOptions) => {
-      if (max === undefined && description === undefined)
-        throw usageError('nothing to set; --help lists the options');
+      if (max === undefined && description === undefined) throw usageError('nothing to set; --help lists the options');
       return setNamed<LimitAnswer>(cli, { noun: 'limit', id }, (before) => ({
         description: description ?? before?.description,
         maxRunning: max === undefined ? before?.maxRunning : numberOrText(max),
@@ -213,11 +212,7 @@ function addSetByFile(
       await setNamed(cli, { noun, id }, () => body);
     });
   const set = `firelock ${noun} set ${example} --file ${example}`;
-  withExamples(
-    command,
-    `${set}.yaml`,
-    `firelock ${noun} get ${example} --json > ${example}.json; ${set}.json`,
-  );
+  withExamples(command, `${set}.yaml`, `firelock ${noun} get ${example} --json > ${example}.json; ${set}.json`);
 }
 
 /** What is wrong with the text is said without the text itself: there are secrets in it. */

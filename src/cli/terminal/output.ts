@@ -37,10 +37,7 @@ const NARROWEST_TERMINAL = 40;
 /** In a narrower terminal, a column has no room for two times. */
 const LOCAL_FROM = 100;
 
-export function createOutput(
-  { out, err, env, zone: known, now }: Surroundings,
-  { json, wide }: OutputOptions,
-): Output {
+export function createOutput({ out, err, env, zone: known, now }: Surroundings, { json, wide }: OutputOptions): Output {
   const zone = known ?? 'UTC';
   const isJson = json ?? !out.isTerminal;
   const paint = marking(paintFor(out.isTerminal, env));

@@ -51,7 +51,7 @@ function around<T extends object>(inner: T, own: Partial<T>): T {
 }
 
 const ESCAPE = '\u001b';
-// eslint-disable-next-line no-control-regex -- what begins a colour
+// oxlint-disable-next-line no-control-regex -- what begins a colour
 const COLOURS = /\u001b\[([\d;:]*)m/g;
 /** No text of others contains it. */
 const MARK = randomUUID();
@@ -100,7 +100,7 @@ interface LogText {
 }
 
 /** What may go on in the next bytes: the end of a line, a colour. */
-// eslint-disable-next-line no-control-regex -- what begins a colour
+// oxlint-disable-next-line no-control-regex -- what begins a colour
 const UNFINISHED = /(?:\r|\u001b(?:\[[\d;:]{0,64})?)$/;
 
 export function createLogText(): LogText {

@@ -43,9 +43,7 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
     line(shown.map((one) => cellOf(one, one.column.title, (text) => room.paint('bold', text)))),
     ...rows.map((_row, index) =>
       line(
-        shown.map((one) =>
-          cellOf(one, one.texts[index] ?? '', (text) => one.column.paint?.(text, room.paint) ?? text),
-        ),
+        shown.map((one) => cellOf(one, one.texts[index] ?? '', (text) => one.column.paint?.(text, room.paint) ?? text)),
       ),
     ),
   ];
@@ -57,11 +55,7 @@ interface Measured<Row> {
   width: number;
 }
 
-function cellOf<Row>(
-  { column, width }: Measured<Row>,
-  whole: string,
-  paint: (text: string) => string,
-): string {
+function cellOf<Row>({ column, width }: Measured<Row>, whole: string, paint: (text: string) => string): string {
   const text = cutToWidth(whole, width);
   const blank = ' '.repeat(width - displayWidth(text));
   return column.align === 'right' ? blank + paint(text) : paint(text) + blank;

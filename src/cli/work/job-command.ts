@@ -52,9 +52,7 @@ function payloadTexts(answer: string): string[] {
 
 /** What the worker runs: its own words or text of a shell for each run, or the command in the payload. */
 export type Choice =
-  | { kind: 'words'; words: readonly string[] }
-  | { kind: 'shell'; text: string }
-  | { kind: 'payload'; any: boolean };
+  { kind: 'words'; words: readonly string[] } | { kind: 'shell'; text: string } | { kind: 'payload'; any: boolean };
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -109,9 +107,7 @@ function isText(value: unknown): value is string {
 }
 
 function isEnvironment(value: unknown): value is Environment {
-  return (
-    isObject(value) && Object.entries(value).every(([name, text]) => /^[^=\0]+$/.test(name) && isText(text))
-  );
+  return isObject(value) && Object.entries(value).every(([name, text]) => /^[^=\0]+$/.test(name) && isText(text));
 }
 
 /** What a command is told of its run. What a run does not have is empty. */

@@ -92,8 +92,7 @@ export function createPrinted(capacity: number): Printed {
       ring.set(kept.subarray(first.length), 0);
       start = Math.max(start, end - capacity);
     },
-    next: (atMost) =>
-      start === end ? null : { offset: start, bytes: copyOf(start, Math.min(end, start + atMost)) },
+    next: (atMost) => (start === end ? null : { offset: start, bytes: copyOf(start, Math.min(end, start + atMost)) }),
     taken: (offset) => {
       start = Math.min(end, Math.max(start, offset));
     },
@@ -108,9 +107,7 @@ function lastText(bytes: Uint8Array): string {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(Math.max(0, whole)));
   let [from, length] = [text.length, 0];
   while (from > 0) {
-    const character = String.fromCodePoint(
-      text.codePointAt(isLow(text, from - 1) ? from - 2 : from - 1) ?? 0,
-    );
+    const character = String.fromCodePoint(text.codePointAt(isLow(text, from - 1) ? from - 2 : from - 1) ?? 0);
     length += Buffer.byteLength(character);
     if (length > RESULT_BYTES) break;
     from -= character.length;

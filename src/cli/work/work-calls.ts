@@ -47,8 +47,7 @@ export function createWorkCalls(surroundings: Surroundings, speaker: Speaker): W
       });
     });
   return {
-    claim: async (queue, ask, signal) =>
-      claimedRuns((await claim(server, queue, { ...speaker, ...ask }, signal)).text),
+    claim: async (queue, ask, signal) => claimedRuns((await claim(server, queue, { ...speaker, ...ask }, signal)).text),
     heartbeat: (run, signal) => say(run, 'heartbeat', {}, signal),
     complete: (run, end) => say(run, 'complete', end),
     release: (run) => say(run, 'release', {}),

@@ -37,10 +37,7 @@ export function addWorkCommand(program: Command, cli: Cli): void {
     .option('--shell', 'give the text of --exec to sh -c')
     .option('--allow-request-payloads', 'also run commands that came with a call, and not from a schedule')
     .option('--concurrency <n>', 'how many commands at the same time (default: 10)')
-    .option(
-      '--lease <seconds>',
-      'how long the worker may be silent before another one does its runs (default: 120)',
-    )
+    .option('--lease <seconds>', 'how long the worker may be silent before another one does its runs (default: 120)')
     .option('--timeout <seconds>', 'how long a command may take (default: no limit)')
     .option('--grace <seconds>', 'between TERM and KILL of what is ended (default: 10)')
     .option('--retry-exit <code>', 'which means later, as 75 does; may be given several times', collect)

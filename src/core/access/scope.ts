@@ -17,11 +17,7 @@ export const SCOPE_RULE =
 /** Reads `billing.|ops.`; null: it breaks SCOPE_RULE. */
 export function parseScope(text: string): readonly string[] | null {
   const prefixes = text.split('|');
-  if (
-    !prefixes.every(isNamePrefix) ||
-    new Set(prefixes).size < prefixes.length ||
-    prefixes.length > MAX_PREFIXES
-  )
+  if (!prefixes.every(isNamePrefix) || new Set(prefixes).size < prefixes.length || prefixes.length > MAX_PREFIXES)
     return null;
   return prefixes;
 }
@@ -69,9 +65,7 @@ export function isAfterRange(name: string, { end }: NameRange): boolean {
 /** The ranges of these prefixes, in order; none overlaps another. */
 export function prefixRanges(prefixes: readonly string[]): NameRange[] {
   const sorted = [...new Set(prefixes)].sort();
-  const widest = sorted.filter(
-    (prefix) => !sorted.some((other) => other !== prefix && prefix.startsWith(other)),
-  );
+  const widest = sorted.filter((prefix) => !sorted.some((other) => other !== prefix && prefix.startsWith(other)));
   return widest.map((prefix) => ({ from: prefix, end: endOf(prefix) }));
 }
 
@@ -105,9 +99,7 @@ export const SHARES_RULE =
   `caps from 1 to ${MAX_CAP}; a cap that is left empty is none`;
 
 /** Reads the value of FIRELOCK_SCOPES; `faults` names each entry that breaks SHARES_RULE. */
-export function parseScopeShares(
-  text: string,
-): [shares: ScopeShares, faults: { entry: string; message: string }[]] {
+export function parseScopeShares(text: string): [shares: ScopeShares, faults: { entry: string; message: string }[]] {
   const entries = text.split(',').map((entry) => entry.trim());
   const read = entries.map((entry) => ({ entry, ...parseShare(entry) }));
   const faults = read.flatMap(({ entry, fault }) => (fault === undefined ? [] : [{ entry, message: fault }]));

@@ -15,9 +15,7 @@ const FORM = new RegExp(`^${PREFIX}([${DIGITS}]{${SECRET_LENGTH}})([${DIGITS}]{$
  * @param randomBelow a random whole number below its argument, from a source that cannot be guessed
  */
 export function createToken(randomBelow: (end: number) => number): string {
-  const secret = Array.from({ length: SECRET_LENGTH }, () => DIGITS.charAt(randomBelow(DIGITS.length))).join(
-    '',
-  );
+  const secret = Array.from({ length: SECRET_LENGTH }, () => DIGITS.charAt(randomBelow(DIGITS.length))).join('');
   return PREFIX + secret + checkOf(secret);
 }
 

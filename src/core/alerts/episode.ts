@@ -161,8 +161,7 @@ function whyOver({ isEnabled, isOver, lateSince, expect }: Known, kind: AlertKin
   }
   const bound = BOUNDS.find((one) => ALERT_OF_BOUND[one] === kind);
   if (kind === 'calendar' && !isEnabled) return 'firelock paused it';
-  if (bound !== undefined && (expect?.[FIELD_OF_BOUND[bound]] ?? null) === null)
-    return 'no such bound is left';
+  if (bound !== undefined && (expect?.[FIELD_OF_BOUND[bound]] ?? null) === null) return 'no such bound is left';
   return (kind === 'missed' || kind === 'calendar') && isOver ? 'nothing is left to fire' : null;
 }
 

@@ -65,10 +65,7 @@ export function laneOfMessages(destination: string): string {
 }
 
 /** Slack takes blocks of plain text; what only has the form of its messages may not. */
-export function isSlackItself({
-  channel,
-  destination = '',
-}: Pick<Notifier, 'channel' | 'destination'>): boolean {
+export function isSlackItself({ channel, destination = '' }: Pick<Notifier, 'channel' | 'destination'>): boolean {
   return channel === 'slack' && /^hooks\.slack(?:-gov)?\.com(?::443)?$/.test(destination);
 }
 
@@ -120,9 +117,6 @@ export function messageRun(notifier: Notifier, given: GivenMessage, now: Instant
 }
 
 /** Where the run of a message goes, by the notifier's present version. */
-export function handedTo({
-  version,
-  destination = '',
-}: Notifier): Pick<RunRecord, 'scheduleVersion' | 'lane'> {
+export function handedTo({ version, destination = '' }: Notifier): Pick<RunRecord, 'scheduleVersion' | 'lane'> {
   return { scheduleVersion: version, lane: laneOfMessages(destination) };
 }

@@ -34,9 +34,7 @@ export function whatIsWrong(
 ): string | null {
   switch (kind) {
     case 'failed':
-      return (
-        run && (run.error?.message ?? `the run ended ${run.status}${run.reason ? ` (${run.reason})` : ''}`)
-      );
+      return run && (run.error?.message ?? `the run ended ${run.status}${run.reason ? ` (${run.reason})` : ''}`);
     case 'late':
       return within('no run has succeeded', successWithinSeconds);
     case 'unstarted':

@@ -149,11 +149,7 @@ function mapAuth<A, B>(auth: ConnectionAuth<A>, place: PlaceOf, replace: Replace
   }
 }
 
-function mapTls<A, B>(
-  { ca, cert, key }: ConnectionTls<A>,
-  place: PlaceOf,
-  replace: Replace<A, B>,
-): ConnectionTls<B> {
+function mapTls<A, B>({ ca, cert, key }: ConnectionTls<A>, place: PlaceOf, replace: Replace<A, B>): ConnectionTls<B> {
   const replaced = (name: keyof ConnectionTls, value: A | null) =>
     value === null ? null : replace(value, { ...place('tls', name), isPublic: name !== 'key' });
   return { ca: replaced('ca', ca), cert: replaced('cert', cert), key: replaced('key', key) };

@@ -48,10 +48,7 @@ export interface ConnectionTls<C = Credential> {
 }
 
 /** What of it may contain credentials, and where they go. */
-export type ConnectionFields<C = Credential> = Pick<
-  Connection<C>,
-  'url' | 'urlSeal' | 'headers' | 'auth' | 'tls'
->;
+export type ConnectionFields<C = Credential> = Pick<Connection<C>, 'url' | 'urlSeal' | 'headers' | 'auth' | 'tls'>;
 
 /** The lane of HTTP targets that name it: they share slots, and are found by it. */
 export function laneOfConnection(id: string): string {

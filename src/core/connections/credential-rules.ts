@@ -31,9 +31,7 @@ export function secretNameFault(name: string): string | null {
   if (name.length > MOST_CHARACTERS) return `is longer than ${MOST_CHARACTERS} characters`;
   const parts = name.split('/');
   if (parts.some((part) => part === '.' || part === '..')) return 'contains . or .. as a part';
-  return parts.every((part) => PART.test(part))
-    ? null
-    : 'is not made of A-Z, a-z, 0-9, ., _, - and single slashes';
+  return parts.every((part) => PART.test(part)) ? null : 'is not made of A-Z, a-z, 0-9, ., _, - and single slashes';
 }
 
 const MOST_CHARACTERS = 255;
@@ -51,8 +49,7 @@ export function certificatesFault(text: string): string | null {
 
 /** The message says nothing about the content. */
 export function privateKeyFault(text: string): string | null {
-  if (text.includes('ENCRYPTED'))
-    return 'is encrypted: decrypt it first (openssl pkey), firelock encrypts it';
+  if (text.includes('ENCRYPTED')) return 'is encrypted: decrypt it first (openssl pkey), firelock encrypts it';
   return keyOf(text) === null ? 'is no private key in PEM' : null;
 }
 

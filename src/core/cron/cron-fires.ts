@@ -1,12 +1,6 @@
 import type { Instant } from '../instant.ts';
 import { type LocalTimes, isPeriodic, nextLocalTime } from './cron-wall.ts';
-import {
-  FIRST_SECOND,
-  LAST_SECOND,
-  type Second,
-  type Segment,
-  type ZoneOffsets,
-} from '../zones/zone-offsets.ts';
+import { FIRST_SECOND, LAST_SECOND, type Second, type Segment, type ZoneOffsets } from '../zones/zone-offsets.ts';
 
 /** A cron expression in its zone: a pure function from an instant to the next fire strictly after it. */
 export interface CronTimes {

@@ -63,11 +63,9 @@ export function explainItem(field: Field, item: string, items: number): string {
 type Mistake = (field: Field, item: string, items: number) => string | null;
 
 const MISTAKES: readonly Mistake[] = [
-  (_, item) =>
-    item === '' ? 'an item is empty: a comma stands between two items, and a field is not empty' : null,
+  (_, item) => (item === '' ? 'an item is empty: a comma stands between two items, and a field is not empty' : null),
   clockTime,
-  (_, item) =>
-    item.includes('+') ? 'a + stands only before the whole day-of-week field (+SAT), for AND' : null,
+  (_, item) => (item.includes('+') ? 'a + stands only before the whole day-of-week field (+SAT), for AND' : null),
   picking,
   daySpecial,
   nthWeekday,
@@ -121,8 +119,7 @@ function lastOrNearest(text: string, items: number): string | null {
   if (/^(\d+L|L(\d+|[A-Z]{3}))$/.test(text))
     return 'a day with L belongs to day of week (5L: the last Friday); the last day is L';
   if (/^\d+W$/.test(text)) return 'the day before W must be in 1-31';
-  if (/^[LW\d]+[-/]|-\d*[LW]+$/.test(text) && /[LW]/.test(text))
-    return 'L and W go with no range and no step';
+  if (/^[LW\d]+[-/]|-\d*[LW]+$/.test(text) && /[LW]/.test(text)) return 'L and W go with no range and no step';
   return text === 'W' ? 'write 15W for the weekday nearest to the 15th, or LW' : null;
 }
 
@@ -134,8 +131,7 @@ function nthWeekday(field: Field, item: string): string | null {
   if (day !== '' && /^L$/i.test(nth)) return `write ${day}L`;
   const range = /^(\w+)-(\w+)$/.exec(day);
   if (range) return `# goes with one day; write ${range[1]}#${nth},…,${range[2]}#${nth}`;
-  if (day !== '' && valueOf(field, day) === null)
-    return `${quoted(day)} is not a day of the week (0-7 or SUN-SAT)`;
+  if (day !== '' && valueOf(field, day) === null) return `${quoted(day)} is not a day of the week (0-7 or SUN-SAT)`;
   return 'write 5#2 for the second Friday: a day in 0-7 or SUN-SAT, then 1-5';
 }
 
@@ -174,9 +170,8 @@ function backwards(field: Field, item: string): string | null {
   const over = first + (Math.floor((field.max - first) / step) + 1) * step - size;
   const restart = end === 7 ? 1 : over;
   const part = (start: number, stop: number): string =>
-    (start === stop ? [start] : [start, stop])
-      .map((value) => written(field, value, /\D/.test(from)))
-      .join('-') + (stepText === undefined || start === stop ? '' : `/${stepText}`);
+    (start === stop ? [start] : [start, stop]).map((value) => written(field, value, /\D/.test(from))).join('-') +
+    (stepText === undefined || start === stop ? '' : `/${stepText}`);
   const parts = [part(first, end), ...(restart <= last ? [part(restart, last)] : [])];
   return `a range goes upwards; write ${parts.join(',')}`;
 }

@@ -1,14 +1,5 @@
 import { hash } from 'node:crypto';
-import {
-  type Field,
-  DAY_OF_MONTH,
-  DAY_OF_WEEK,
-  HOUR,
-  MINUTE,
-  MONTH,
-  SECOND,
-  valueOf,
-} from './cron-fields.ts';
+import { type Field, DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, SECOND, valueOf } from './cron-fields.ts';
 import { explainFields, explainItem, explainShape } from './cron-hints.ts';
 
 export const MAX_EXPRESSION_LENGTH = 256;

@@ -2,14 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type CronTimes, firesIn } from './cron-fires.ts';
 import { type Cron, expressionsOf, mayHash } from './cron-fields.ts';
 import { CronError, MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
-import {
-  type DayRule,
-  type LocalTimes,
-  dayPatternFor,
-  daysNamed,
-  isPeriodic,
-  localTimesOf,
-} from './cron-wall.ts';
+import { type DayRule, type LocalTimes, dayPatternFor, daysNamed, isPeriodic, localTimesOf } from './cron-wall.ts';
 import { everyKindOf } from './day-pattern.ts';
 import { leastOf, remembering } from './remembering.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';

@@ -15,10 +15,7 @@ export function remembering(firstFrom: (from: number) => number | null): (from: 
 }
 
 /** The least of what is there; null: nothing is. */
-export function leastOf<Item>(
-  items: readonly Item[],
-  numberOf: (item: Item) => number | null,
-): number | null {
+export function leastOf<Item>(items: readonly Item[], numberOf: (item: Item) => number | null): number | null {
   let least: number | null = null;
   for (const item of items) {
     const number = numberOf(item);

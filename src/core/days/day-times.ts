@@ -24,10 +24,7 @@ export function calendarReachOf({ pick, onExcluded }: Pick<Timing, 'pick' | 'onE
 }
 
 /** A period, and a day more on both sides: zones differ. */
-const LONGEST_DAYS = { week: 9, month: 33, quarter: 94, year: 368 } as const satisfies Record<
-  PickPeriod,
-  number
->;
+const LONGEST_DAYS = { week: 9, month: 33, quarter: 94, year: 368 } as const satisfies Record<PickPeriod, number>;
 
 /** The longest: versions of calendars are kept for so long. */
 export const LONGEST_REACH_MS = LONGEST_DAYS.year * DAY_MS;
@@ -77,8 +74,7 @@ export function dayTimes(timing: Timing, { id, createdAt, cron, exclusion }: Rul
   const versions = exclusion?.versions ?? NOTHING_EXCLUDED;
   const firstVersion = firstCalendarVersionOf(timing, createdAt, versions);
   const since = timing.kept?.since ?? createdAt;
-  const isKnown =
-    known?.id === hashedId && known.firstVersion === firstVersion && known.versions === versions;
+  const isKnown = known?.id === hashedId && known.firstVersion === firstVersion && known.versions === versions;
   if (isKnown && (known.since === since || !known.times.picked?.renumbered().size)) return known.times;
   const times = compile(timing, { id: hashedId, cron, versions, firstVersion, since });
   compiled.set(timing, { ...{ mayHash: mayHash(cron), id: hashedId, firstVersion, versions, since }, times });
@@ -127,8 +123,7 @@ function compile(timing: Timing, { id, cron, versions, firstVersion, since }: Co
   const localTimes = wallsBy([...ofEvery, ...closed]);
   const own = timesOfLocals(localTimes, timezone);
   const none = { picked: null, late: [] };
-  if (onExcluded === 'skip')
-    return { fires: own, onAnyDay: own, days: null, moved: null, localTimes, ...none };
+  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null, localTimes, ...none };
   const direction = onExcluded === 'next' ? 1 : -1;
   const moved = movedDays({ zone, versions, direction, localTimes, firstVersion });
   const fires = timesOfLocals([movedWallTimes(moved)], timezone);
@@ -199,9 +194,7 @@ function judgeOf({ zone, versions, moved, fires }: Judged): NonNullable<DayTimes
       if (!isFire(at)) {
         const day = dateAt(zone, at);
         const [{ movedTo: to }, reason] = [moved.decisionOf(day), reasonOf(day)];
-        return to === null || reason === null
-          ? null
-          : { from: null, to: dateOfDay(to), because: inWords(reason) };
+        return to === null || reason === null ? null : { from: null, to: dateOfDay(to), because: inWords(reason) };
       }
       const sources = sourcesAt(zone, moved, at);
       const [from] = sources;
@@ -221,8 +214,7 @@ function sourcesAt(zone: ZoneOffsets, moved: MovedDays, at: Instant): DayNumber[
   const found: DayNumber[] = [];
   for (let to = Math.floor(first / DAY_SECONDS); to <= Math.floor(last / DAY_SECONDS); to += 1) {
     const [from, until] = [first - to * DAY_SECONDS, last - to * DAY_SECONDS];
-    for (const day of moved.daysMovedTo(to))
-      if (firesWithin(moved.localTimesOn(day), from, until)) found.push(day);
+    for (const day of moved.daysMovedTo(to)) if (firesWithin(moved.localTimesOn(day), from, until)) found.push(day);
   }
   return found.sort((a, b) => a - b);
 }

@@ -66,9 +66,7 @@ export function deciderOf(timing: Timing, { id, createdAt }: Identity, calendars
   const firesOn = (day: DayNumber, to: DayNumber) => {
     const selected = localTimesOn(selecting, day);
     const localTimes = selected.length > 0 ? selected : selecting;
-    return localTimes.length === 0 || (day !== to && localTimes.some(isPeriodic))
-      ? null
-      : made(localTimes, to);
+    return localTimes.length === 0 || (day !== to && localTimes.some(isPeriodic)) ? null : made(localTimes, to);
   };
   return { zone, picked: times?.picked ?? null, decide, firesOn };
 }

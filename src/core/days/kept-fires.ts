@@ -87,8 +87,7 @@ export function lateDays({ timing, pick, zone, picked, timesOn, since }: Picking
   const [first, end] = [(startAt ?? -Infinity) - 1, endAt ?? Infinity];
   const firesOn = (day: DayNumber, until: Instant): Instant[] => {
     const [found, times] = [[] as Instant[], timesOn(day)];
-    for (let at = times.next(first); at !== null && at <= until && at < end; at = times.next(at))
-      found.push(at);
+    for (let at = times.next(first); at !== null && at <= until && at < end; at = times.next(at)) found.push(at);
     return found;
   };
   const hasFire = (day: DayNumber): boolean => (timesOn(day).next(Math.max(since, first)) ?? Infinity) < end;

@@ -2,14 +2,7 @@ import { type Instant, type DayNumber, DAY_MS } from '../instant.ts';
 import { LAST_KEPT_DAY, type LocalTimes, nextDay, nextTime } from '../cron/cron-wall.ts';
 import { leastOf, remembering } from '../cron/remembering.ts';
 import type { Second } from '../zones/zone-offsets.ts';
-import {
-  DAY_SECONDS,
-  type DatesJudged,
-  dateBeginsAt,
-  exists,
-  secondOf,
-  calendarVersionOf,
-} from './local-dates.ts';
+import { DAY_SECONDS, type DatesJudged, dateBeginsAt, exists, secondOf, calendarVersionOf } from './local-dates.ts';
 
 /** The fires of an excluded day go at most this far; else they are not made. */
 export const MAX_MOVE_DAYS = 31;
@@ -50,8 +43,7 @@ export function movedDays(moving: MovingDays): MovedDays {
   const localTimesOn = (day: DayNumber) => localTimes.filter(({ days }) => nextDay(days, day) === day);
   let last: { day: DayNumber; localTimes: LocalTimes[] } | null = null;
   const localTimesMovedTo = (day: DayNumber): LocalTimes[] => {
-    if (last?.day !== day)
-      last = { day, localTimes: [...new Set(decisions.daysMovedTo(day).flatMap(localTimesOn))] };
+    if (last?.day !== day) last = { day, localTimes: [...new Set(decisions.daysMovedTo(day).flatMap(localTimesOn))] };
     return last.localTimes;
   };
   const nextLocalTime = (wall: Second): Second | null => {
@@ -179,8 +171,7 @@ function targetOf(moving: Moving, version: number, day: DayNumber): DayNumber | 
   if (!versions.has(version, day)) return day;
   const run = runs.get(version);
   const isInRun =
-    run !== undefined &&
-    (direction === 1 ? run.from <= day && day < run.to : run.to < day && day <= run.from);
+    run !== undefined && (direction === 1 ? run.from <= day && day < run.to : run.to < day && day <= run.from);
   const to = isInRun ? run.to : freeFrom(moving, version, day, direction);
   if (!isInRun) runs.set(version, { from: day, to });
   return Math.abs(to - day) <= MAX_MOVE_DAYS ? to : null;

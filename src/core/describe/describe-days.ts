@@ -1,13 +1,6 @@
 import { type FieldValues, type ParsedCron, valuesOf } from '../cron/cron-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, MIN_RUN, MONTH, runItems, runsOf } from '../cron/cron-fields.ts';
-import {
-  type DayPick,
-  type Every,
-  type OnExcluded,
-  type Timing,
-  type Weekday,
-  WEEKDAYS,
-} from '../timing/timing.ts';
+import { type DayPick, type Every, type OnExcluded, type Timing, type Weekday, WEEKDAYS } from '../timing/timing.ts';
 
 /** `A`, `A and B`, `A, B, and C`. */
 export function listed(items: readonly (string | number)[], word = 'and'): string {

@@ -165,11 +165,7 @@ function viewsOf({ dates, weekdays = [] }: Exclude, histories: readonly Calendar
   const endOf = (version: number): Instant => ends[version] ?? Infinity;
   const unions: DaySet[] = [];
   const daysOf = (version: number): DaySet =>
-    (unions[version] ??= unionOf([
-      own,
-      ofWeek,
-      ...histories.map((history) => daysAt(history, endOf(version))),
-    ]));
+    (unions[version] ??= unionOf([own, ofWeek, ...histories.map((history) => daysAt(history, endOf(version)))]));
   let ranges: (DayRange | null)[] | undefined;
   return {
     indexAt: (at: Instant) => countBefore(ends, at),

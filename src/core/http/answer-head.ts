@@ -13,7 +13,7 @@ export const HEAD_LIMIT_BYTES = 64 * 1024;
 const STATUS_LINE = /^HTTP\/\d(?:\.\d)?[\t ]+(\d{3,6})(?!\d)/i;
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 /** What no header value may have (RFC 9110, 5.5), and a recipient may replace by a blank. */
-// eslint-disable-next-line no-control-regex -- these are the characters that it looks for
+// oxlint-disable-next-line no-control-regex -- these are the characters that it looks for
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/g;
 
 /**
@@ -38,8 +38,8 @@ export function isPlainHead(bytes: Buffer): boolean {
 
 const [LF, CR, COLON] = [10, 13, 58];
 /** What may stand at each place of a plain status line, up to the byte behind its status. */
-const BEGINNING = [...Array.from('HTTP/1.'), '01', ' ', '2345', '0123456789', '0123456789', ' \r'].map(
-  (among) => Array.from(among, (character) => character.charCodeAt(0)),
+const BEGINNING = [...Array.from('HTTP/1.'), '01', ' ', '2345', '0123456789', '0123456789', ' \r'].map((among) =>
+  Array.from(among, (character) => character.charCodeAt(0)),
 );
 const [NEITHER, VALUE, NAME] = [0, 1, 2];
 /** What each byte may stand in: a value, a name and a value, or neither. */
@@ -103,9 +103,7 @@ function fieldsOf(text: string): Field[] {
 /** Of equal lengths one stays, and none beside chunks. Null: they differ. */
 function withOneFraming(fields: readonly Field[]): readonly Field[] | null {
   const isLength = ([name]: Field) => name.toLowerCase() === 'content-length';
-  const lengths = new Set(
-    fields.filter(isLength).flatMap(([, value]) => value.split(',').map((part) => part.trim())),
-  );
+  const lengths = new Set(fields.filter(isLength).flatMap(([, value]) => value.split(',').map((part) => part.trim())));
   if (lengths.size === 0) return fields;
   const others = fields.filter((field) => !isLength(field));
   if (others.some(([name]) => name.toLowerCase() === 'transfer-encoding')) return others;

@@ -35,15 +35,7 @@ interface Value {
   text: string;
 }
 
-const NAMES = [
-  ...TEMPLATE_NAMES,
-  'trigger',
-  'payload',
-  'payload/…',
-  'dependencies',
-  'parent/…',
-  'secret/NAME',
-];
+const NAMES = [...TEMPLATE_NAMES, 'trigger', 'payload', 'payload/…', 'dependencies', 'parent/…', 'secret/NAME'];
 export const BODY_PLACEHOLDERS = NAMES.map((name) => `{{${name}}}`).join(' ');
 
 /** A body of more bytes is not sent: a few kilobytes of placeholders, or a thousand dependencies, could ask for any amount of memory. */
@@ -130,9 +122,7 @@ const SHORTEST: BodyValues = {
 };
 
 /** How values are written into a body of this type; or what is wrong with the type. */
-export function readContentType(
-  contentType: string,
-): { encoding: 'json' | 'form' | 'text' } | { fault: string } {
+export function readContentType(contentType: string): { encoding: 'json' | 'form' | 'text' } | { fault: string } {
   const [, type = '', parameters = ''] = MEDIA_TYPE.exec(contentType) ?? [];
   if (type === '') return { fault: 'must be a media type, such as application/json' };
   const charset = CHARSET.exec(parameters)?.[1];
@@ -169,8 +159,7 @@ function placesInJson(pieces: readonly string[]): Record<number, Place> {
     } else if (inString) {
       places[index] = 'quoted';
     } else {
-      const isValue =
-        /(?:^|[[,:])\s*$/.test(before(pieces, index)) && /^\s*(?:$|[\],}])/.test(after(pieces, index));
+      const isValue = /(?:^|[[,:])\s*$/.test(before(pieces, index)) && /^\s*(?:$|[\],}])/.test(after(pieces, index));
       places[index] = isValue ? 'value' : 'wrong';
     }
   });

@@ -12,10 +12,7 @@ interface RequestValues extends BodyValues {
 export type PreparedBody = 'none' | 'envelope' | 'payload' | CompiledBody;
 
 /** GET and HEAD carry none, whatever is stored. */
-export function carriedBody<Body extends HttpTarget<unknown>['body']>(
-  method: string,
-  body: Body,
-): Body | 'none' {
+export function carriedBody<Body extends HttpTarget<unknown>['body']>(method: string, body: Body): Body | 'none' {
   return method === 'GET' || method === 'HEAD' ? 'none' : body;
 }
 

@@ -42,9 +42,7 @@ export function renderTemplate(
   encode: (value: string) => string = asItIs,
 ): string {
   if (!hasTemplate(text)) return text;
-  return replaceTemplates(text, (name, whole) =>
-    isTemplateName(name) ? encode(templateValue(name, values)) : whole,
-  );
+  return replaceTemplates(text, (name, whole) => (isTemplateName(name) ? encode(templateValue(name, values)) : whole));
 }
 
 function replaceTemplates(text: string, replace: (name: string, whole: string) => string): string {

@@ -60,11 +60,7 @@ export function hasExpired({ status, claimedBy, beginBy }: RunRecord, now: Insta
 }
 
 /** What was never begun is skipped. Whether an attempt at most once that is in doubt arrived will not be known any more. */
-export function expireWaiting(
-  run: RunRecord,
-  { atMostOnce }: { atMostOnce: boolean },
-  now: Instant,
-): RunRecord {
+export function expireWaiting(run: RunRecord, { atMostOnce }: { atMostOnce: boolean }, now: Instant): RunRecord {
   if (!wasBegun(run)) return endRun(run, { status: 'skipped', reason: 'expired' }, now);
   const status: RunEnd = atMostOnce && run.inDoubtUntil !== null ? 'unknown' : 'failed';
   const until = isoInstant(run.beginBy ?? now);

@@ -33,12 +33,7 @@ export interface LostRunFacts {
  * The one judgement of a lost claim: deliver again, ask the target, end as unknown, or abandon. Nothing is known of the attempt beyond
  * the run's row, so under atMostOnce an attempt that may have begun is never repeated unless the target says that it did not arrive.
  */
-export function judgeLostClaim(
-  run: RunRecord,
-  facts: LostRunFacts,
-  policy: RecoveryPolicy,
-  now: Instant,
-): LostVerdict {
+export function judgeLostClaim(run: RunRecord, facts: LostRunFacts, policy: RecoveryPolicy, now: Instant): LostVerdict {
   const givenUp = reasonToGiveUp(run, facts, policy, now);
   const mayHaveArrived = run.handoffStartedAt !== null || run.inDoubtUntil !== null;
   if (facts.atMostOnce && mayHaveArrived && (!facts.hasLookup || givenUp !== null)) return 'unknown';
@@ -58,9 +53,7 @@ function reasonToGiveUp(
   // Before its first attempt a run is work that waits: for a place, a queue, or the end of maintenance.
   const since = Math.max(run.firstClaimedAt ?? run.createdAt, run.dueAt);
   const isMessage = run.trigger === 'notify';
-  const maxAgeSeconds = isMessage
-    ? Math.max(MESSAGE_AGE_SECONDS, maxRecoveryAgeSeconds)
-    : maxRecoveryAgeSeconds;
+  const maxAgeSeconds = isMessage ? Math.max(MESSAGE_AGE_SECONDS, maxRecoveryAgeSeconds) : maxRecoveryAgeSeconds;
   return since < now - maxAgeSeconds * 1000 ? 'age' : null;
 }
 

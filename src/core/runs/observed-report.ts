@@ -94,8 +94,7 @@ interface Applied {
 export function applyReport(run: RunRecord, report: ToldReport, now: Instant): Applied | null {
   const { kind, text } = report;
   const isOver = isEnd(run.status);
-  if (kind === 'log')
-    return isOver ? null : { to: { ...heard(run, report, now), resultBody: text }, verdict: null };
+  if (kind === 'log') return isOver ? null : { to: { ...heard(run, report, now), resultBody: text }, verdict: null };
   if (kind === 'start') return run.status === 'pending' ? begun(heard(run, report, now), now) : null;
   if (isOver && !hasTimedOut(run)) return null;
   const { to, verdict } = run.attempts > 0 ? { to: run, verdict: null } : begun(run, now);
@@ -126,9 +125,7 @@ function ended(
   { now, isLate }: { now: Instant; isLate: boolean },
 ): RunRecord {
   const isFailure = kind === 'failure';
-  const error: AttemptError | null = isFailure
-    ? { kind: 'reported', message: text === '' ? why : text }
-    : null;
+  const error: AttemptError | null = isFailure ? { kind: 'reported', message: text === '' ? why : text } : null;
   return {
     ...run,
     status: isFailure ? 'failed' : 'succeeded',
@@ -137,11 +134,7 @@ function ended(
     finishedAt: now,
     expiresAt: null,
     attemptLog: isLate
-      ? withAttempt(
-          run.attemptLog,
-          entryOf(run, { outcome: 'acceptedLate', statusCode: null, error }, now),
-          () => true,
-        )
+      ? withAttempt(run.attemptLog, entryOf(run, { outcome: 'acceptedLate', statusCode: null, error }, now), () => true)
       : run.attemptLog,
   };
 }

@@ -53,8 +53,7 @@ export function decideRetry(
         : `the run is ${status}: it has not ended yet`,
     );
   }
-  if (observed)
-    return notPossible('the run is observed: another scheduler runs the job, and nothing is sent');
+  if (observed) return notPossible('the run is observed: another scheduler runs the job, and nothing is sent');
   if (isScheduleGone) return notPossible('the schedule of the run was deleted, so the run cannot be retried');
   // No dependent starts before the runs that it depends on have ended.
   return { kind: 'write', status: (openDependencies ?? 0) > 0 ? 'waiting' : 'pending' };
@@ -137,11 +136,7 @@ export function decideAppend(
 
 const OF_NOTIFIER = 'the run is a message of a notifier: only its receiver says whether it arrived';
 
-function isUnderWay({
-  status,
-  attempts,
-  observed,
-}: Pick<RunState, 'status' | 'attempts' | 'observed'>): boolean {
+function isUnderWay({ status, attempts, observed }: Pick<RunState, 'status' | 'attempts' | 'observed'>): boolean {
   return status === 'running' || (status === 'pending' && (attempts > 0 || observed));
 }
 

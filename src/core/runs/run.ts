@@ -106,11 +106,8 @@ export function attemptLogOf(run: Run): AttemptEntry[] {
   const { attemptLog: recorded, handedOffAt, handoffStartedAt, claimedBy, attempts, queue } = run;
   // A worker's claim is its handoff, whatever happened before; for other runs, all attempts but the first are recorded.
   const isRecorded =
-    queue === null
-      ? recorded.length > 0 || attempts !== 1
-      : recorded.some((entry) => entry.attempt === attempts);
-  if (isRecorded || handedOffAt === null || handoffStartedAt === null || claimedBy === null)
-    return [...recorded];
+    queue === null ? recorded.length > 0 || attempts !== 1 : recorded.some((entry) => entry.attempt === attempts);
+  if (isRecorded || handedOffAt === null || handoffStartedAt === null || claimedBy === null) return [...recorded];
   return [
     ...recorded,
     {

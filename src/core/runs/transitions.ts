@@ -136,11 +136,7 @@ export interface ReportedEnd {
  * The report of a run's end proves that it was handed off, at the latest now. The outcome of the attempt itself may
  * still be on its way, so its start is taken from the claim if nothing better is known.
  */
-export function endAsReported(
-  run: RunRecord,
-  { status, error, result }: ReportedEnd,
-  now: Instant,
-): RunRecord {
+export function endAsReported(run: RunRecord, { status, error, result }: ReportedEnd, now: Instant): RunRecord {
   const wasRunning = run.status === 'running';
   // Of an observed run this may be the first that anybody says of it.
   const startedAt = run.handoffStartedAt ?? run.claimedAt ?? (run.observed ? now : null);

@@ -46,8 +46,7 @@ const PARTS = [
 export function readTiming(text: string): Timing {
   const said = fieldsOf(JSON.parse(text));
   for (const [field, value] of Object.entries(said)) {
-    if (!(SHAPES[field]?.(value) ?? false))
-      throw new Error(`its timing has ${field}, which cannot be planned by`);
+    if (!(SHAPES[field]?.(value) ?? false)) throw new Error(`its timing has ${field}, which cannot be planned by`);
   }
   const timing = { ...UNSAID, ...said };
   const kinds = [timing.cron, timing.everySeconds, timing.at, timing.after].filter((kind) => kind !== null);
@@ -78,8 +77,7 @@ const isPick = (value: unknown) => {
   const { of, nth } = fieldsOf(value);
   return PICK_PERIODS.some((known) => known === of) && Array.isArray(nth) && nth.every(Number.isSafeInteger);
 };
-const isSeries = (value: unknown) =>
-  Array.isArray(value) && value.length === 3 && value.every(Number.isSafeInteger);
+const isSeries = (value: unknown) => Array.isArray(value) && value.length === 3 && value.every(Number.isSafeInteger);
 const isKept = (value: unknown) => {
   const { since, dates, newest = EARLIEST } = fieldsOf(value);
   if (!isMoment(since) || !isMoment(newest) || !Array.isArray(dates)) return false;
@@ -124,13 +122,7 @@ export function calendarIdsIn(timing: string): readonly string[] {
 export function canBeHandedOff(stored: object): stored is Handoff {
   const { target, retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds } = fieldsOf(stored);
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = fieldsOf(retry);
-  const numbers = [
-    timeoutSeconds,
-    completionTimeoutSeconds,
-    maxAttempts,
-    minBackoffSeconds,
-    maxBackoffSeconds,
-  ];
+  const numbers = [timeoutSeconds, completionTimeoutSeconds, maxAttempts, minBackoffSeconds, maxBackoffSeconds];
   return (
     [fieldsOf(target)['type'], delivery, completion].every(isText) &&
     numbers.every((value) => typeof value === 'number')

@@ -49,8 +49,7 @@ function mapHttp<A, B>(target: HttpTarget<A>, replace: (value: A, place: SecretP
         destination: destinationOf(connection, call.url),
       }),
     );
-  const secretAt = (value: A, ...steps: string[]) =>
-    replace(value, { steps: ['secret', ...steps], destination });
+  const secretAt = (value: A, ...steps: string[]) => replace(value, { steps: ['secret', ...steps], destination });
   return {
     ...target,
     headers: headersOf(target),
@@ -65,19 +64,13 @@ function mapHttp<A, B>(target: HttpTarget<A>, replace: (value: A, place: SecretP
   };
 }
 
-function mapBody<A, B>(
-  body: HttpTarget<A>['body'],
-  replace: (value: A, name: string) => B,
-): HttpTarget<B>['body'] {
+function mapBody<A, B>(body: HttpTarget<A>['body'], replace: (value: A, name: string) => B): HttpTarget<B>['body'] {
   if (typeof body === 'string') return body;
   const { secrets, ...text } = body;
   return secrets === undefined ? text : { ...text, secrets: mapNamed(secrets, replace) };
 }
 
-function mapNamed<A, B>(
-  values: Record<string, A>,
-  replace: (value: A, name: string) => B,
-): Record<string, B> {
+function mapNamed<A, B>(values: Record<string, A>, replace: (value: A, name: string) => B): Record<string, B> {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, replace(value, name)]));
 }
 

@@ -7,9 +7,7 @@ export interface FileVariables {
 }
 
 /** A comma-separated list of names. A fault is one of a single entry. */
-export function parseFileVariables(
-  text: string,
-): [names: string[], faults: { entry: string; message: string }[]] {
+export function parseFileVariables(text: string): [names: string[], faults: { entry: string; message: string }[]] {
   const names = text.split(',').map((entry) => entry.trim());
   const faults = names.flatMap((entry) => {
     if (!/^[A-Za-z_]\w*$/.test(entry)) return [{ entry, message: 'is not the name of a variable' }];

@@ -11,10 +11,7 @@ export interface SealedPlace {
 }
 
 /** Replaces each secret value of a thing. */
-export type MapValues<Thing> = (
-  thing: Thing,
-  replace: (value: SecretText, place: SealedPlace) => SecretText,
-) => Thing;
+export type MapValues<Thing> = (thing: Thing, replace: (value: SecretText, place: SealedPlace) => SecretText) => Thing;
 
 /** @throws CannotOpen */
 export function openValue(ring: KeyRing, value: SecretText, boundTo: string): string {
@@ -22,12 +19,7 @@ export function openValue(ring: KeyRing, value: SecretText, boundTo: string): st
 }
 
 /** @throws CannotOpen, which names the place below `root`, and the key */
-export function openAt(
-  ring: KeyRing,
-  value: SecretText,
-  { steps, boundTo }: SealedPlace,
-  root: string,
-): string {
+export function openAt(ring: KeyRing, value: SecretText, { steps, boundTo }: SealedPlace, root: string): string {
   try {
     return openValue(ring, value, boundTo);
   } catch (error) {

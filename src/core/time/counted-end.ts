@@ -9,8 +9,7 @@ const MOST = 10_000;
 /** The same fields with an end in place of a number of fires. Days that are left out count, as in iCalendar. @throws NotSayable */
 export function withCountedEnd({ count, ...fields }: ForeignFields): ForeignFields {
   if (count === undefined) return fields;
-  if (fields.startAt === undefined)
-    throw new NotSayable('COUNT counts from DTSTART: put that line before the rule');
+  if (fields.startAt === undefined) throw new NotSayable('COUNT counts from DTSTART: put that line before the rule');
   if (count > MOST) throw new NotSayable(`COUNT is ${count}, and an end is computed for ${MOST} at most`);
   const last = fireOf(count, fields, Date.parse(fields.startAt));
   return last === null ? fields : { ...fields, endAt: isoInstant(last + 1000) };

@@ -85,8 +85,7 @@ export function judgeZoneData(own: string, { now, recorded, others }: ZoneDataSe
   const isCurrent =
     recorded?.version === own &&
     others.every(
-      ({ alive, lastAliveAt }) =>
-        !alive && lastAliveAt + LAST_WRITES_SECONDS * 1000 <= recorded.lookedThroughAt,
+      ({ alive, lastAliveAt }) => !alive && lastAliveAt + LAST_WRITES_SECONDS * 1000 <= recorded.lookedThroughAt,
     );
   if (isCurrent) return { kind: 'settled' };
   const gone = Math.max(...newer.map(({ lastAliveAt }) => lastAliveAt));

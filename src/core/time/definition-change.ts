@@ -124,22 +124,13 @@ export function cursorUnder(
   return { nextOccurrenceAt, nextFireAt: isDue ? times.dueAt(nextOccurrenceAt) : null };
 }
 
-function firstOf(
-  definition: Definition,
-  before: Before | null,
-  times: FireTimes,
-  now: Instant,
-): Instant | null {
+function firstOf(definition: Definition, before: Before | null, times: FireTimes, now: Instant): Instant | null {
   const { at } = definition;
   const isNew = at !== null && at !== before?.definition.at && now - at <= graceMsOf(definition);
   return times.next(isNew ? Math.min(now, at - 1) : now);
 }
 
-function nextOf(
-  { definition, nextOccurrenceAt: kept }: Before,
-  times: FireTimes,
-  now: Instant,
-): Instant | null {
+function nextOf({ definition, nextOccurrenceAt: kept }: Before, times: FireTimes, now: Instant): Instant | null {
   if (definition.enabled) return kept;
   // The schedule was enabled: its time has passed, except for the last occurrence, whose delay may not have passed.
   const last = kept === null ? null : lastBetween(times, kept - 1, now);

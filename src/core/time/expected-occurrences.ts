@@ -82,8 +82,7 @@ export function createExpectation({
       const own: Expected[] = [];
       let steps = 0;
       const timed = timedAfter(before, { ...span, calendars });
-      const cutOff =
-        before?.uid === span.uid && timed.timedSince === span.since ? delayedBeyond(before) : null;
+      const cutOff = before?.uid === span.uid && timed.timedSince === span.since ? delayedBeyond(before) : null;
       const isCutOff = cutOff && !(firesOnly && cutOff.excludedBy !== null);
       if (isCutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
       before = timed;
@@ -107,8 +106,7 @@ type Known = VersionSpan & { calendars: Calendars };
 type Timed = Known & { timedSince: Instant };
 
 function timedAfter(before: Timed | null, span: Known): Timed {
-  const goesOn =
-    before?.uid === span.uid && before.until === span.since && !movesTimes(before.timing, span.timing);
+  const goesOn = before?.uid === span.uid && before.until === span.since && !movesTimes(before.timing, span.timing);
   return { ...span, timedSince: goesOn ? before.timedSince : span.since };
 }
 
@@ -169,11 +167,7 @@ function* occurrencesOf(span: Timed, from: Instant, firesOnly: boolean): Generat
 }
 
 /** Where the walk begins: jitter can make the last occurrence before `since` due after it, and no earlier one. */
-function firstOf(
-  times: Pick<FireTimes, 'next'>,
-  { timing, since, timedSince }: Timed,
-  from: Instant,
-): Instant | null {
+function firstOf(times: Pick<FireTimes, 'next'>, { timing, since, timedSince }: Timed, from: Instant): Instant | null {
   if (since < from) return times.next(from - 1);
   const earliest = Math.max(from - 1, timedSince, since - timing.jitterSeconds * 1000 - 1);
   return lastBetween(times, earliest, since) ?? times.next(since);

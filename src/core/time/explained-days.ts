@@ -153,8 +153,7 @@ function fatesByStep(ruled: Ruled, cron: Cron): Fates {
     return reason && inWords(reason);
   };
   const reasonOf = (day: DayNumber, spans: readonly DateSpan[]): string | null => {
-    if (moved)
-      return moved.decisionOf(day).movedTo === day ? null : reasonIn(moved.decisionOf(day).version, day);
+    if (moved) return moved.decisionOf(day).movedTo === day ? null : reasonIn(moved.decisionOf(day).version, day);
     if (pick === null) return reasonAt(day, spans) ?? null;
     if (exclusion === null) return null;
     const { versions } = exclusion;

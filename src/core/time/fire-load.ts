@@ -59,10 +59,7 @@ interface State extends Required<Bounds> {
   yieldAt: number;
 }
 
-export function createLoadCount(
-  period: LoadPeriod,
-  { maxSteps = MAX_STEPS, top = 0 }: Bounds = {},
-): LoadCount {
+export function createLoadCount(period: LoadPeriod, { maxSteps = MAX_STEPS, top = 0 }: Bounds = {}): LoadCount {
   const begun = { fires: new Map(), alike: new Map(), leftOut: new Map(), most: [], schedules: 0, steps: 0 };
   const state: State = { period, maxSteps, top, yieldAt: SLICE_STEPS, ...begun };
   return {

@@ -29,11 +29,7 @@ export interface FireTimes {
  * An `after` schedule has no fire times of its own. `calendars` has the history of each calendar that the timing names.
  * @throws CronError; Error where a history is missing
  */
-export function fireTimes(
-  timing: Timing,
-  identity: Identity,
-  calendars: Calendars = NO_CALENDARS,
-): FireTimes {
+export function fireTimes(timing: Timing, identity: Identity, calendars: Calendars = NO_CALENDARS): FireTimes {
   const exclusion = exclusionOf(timing, calendars);
   if (hasDayRule(timing)) return dayRuledTimes(timing, identity, exclusion);
   const { jitterSeconds } = timing;

@@ -40,8 +40,7 @@ interface Edit {
 export function datesAtEdit(edit: Edit): DatesAtEdit {
   const { before, after, identity, editedAt, calendars, now } = edit;
   if (![before, after].some(decidesByDates)) return { kept: undefined, owed: [] };
-  if (DECIDING.every((field) => isDeepStrictEqual(before[field], after[field])))
-    return { kept: before.kept, owed: [] };
+  if (DECIDING.every((field) => isDeepStrictEqual(before[field], after[field]))) return { kept: before.kept, owed: [] };
   const { kept: _, ...fresh } = after;
   const oldTimes = fireTimes(before, identity, calendars);
   const newest = newestOf(edit, oldTimes);

@@ -5,10 +5,7 @@ interface Instance {
 }
 
 /** While none of these instances was up around a moment; null: one was, or nothing is known of those before or after it. */
-export function nobodyUp(
-  instances: readonly Instance[],
-  moment: string,
-): { from: string; to: string } | null {
+export function nobodyUp(instances: readonly Instance[], moment: string): { from: string; to: string } | null {
   const at = Date.parse(moment);
   const isBefore = ({ alive, heartbeatAt }: Instance) => !alive && Date.parse(heartbeatAt) < at;
   const isAfter = ({ startedAt }: Instance) => Date.parse(startedAt) > at;

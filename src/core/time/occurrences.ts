@@ -38,16 +38,7 @@ type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
 /** `clock`: it is planned already, by a clock that was ahead, and no run is made at its moment. `unknown`: no record explains it. */
 type OccurrenceReason =
-  | 'latest'
-  | 'skip'
-  | 'limit'
-  | 'retention'
-  | 'overlap'
-  | 'request'
-  | 'expired'
-  | 'error'
-  | 'clock'
-  | 'unknown';
+  'latest' | 'skip' | 'limit' | 'retention' | 'overlap' | 'request' | 'expired' | 'error' | 'clock' | 'unknown';
 
 /** What became of one occurrence of a schedule. */
 export interface Occurrence {
@@ -107,8 +98,7 @@ type Fate = Pick<Occurrence, 'state' | 'reason' | 'runId'>;
 
 function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
   if (status !== 'skipped') return { state: 'fired', reason: null, runId };
-  if (reason === 'overlap' || reason === 'request' || reason === 'expired')
-    return { state: 'skipped', reason, runId };
+  if (reason === 'overlap' || reason === 'request' || reason === 'expired') return { state: 'skipped', reason, runId };
   return { state: 'missed', reason: reason === 'limit' ? 'limit' : 'skip', runId };
 }
 
@@ -154,10 +144,7 @@ function recordFor(expected: Expected, records: readonly PlannedRun[]): PlannedR
     return record.uid === uid && coalescedFrom !== null && coalescedFrom <= fireAt && fireAt < scheduledFor;
   });
   // A run that was opened again has a later version, the one of that moment.
-  return (
-    covering.find((record) => record.version === version) ??
-    covering.find((record) => record.version > version)
-  );
+  return covering.find((record) => record.version === version) ?? covering.find((record) => record.version > version);
 }
 
 /** The record of a reopened run no longer says by itself why it did not fire. */
@@ -167,10 +154,7 @@ function reasonOf({ status, reason }: PlannedRun, catchUp: CatchUp): OccurrenceR
   return REASONS[catchUp];
 }
 
-const REASONS = { skip: 'skip', latest: 'latest', all: 'limit' } as const satisfies Record<
-  CatchUp,
-  OccurrenceReason
->;
+const REASONS = { skip: 'skip', latest: 'latest', all: 'limit' } as const satisfies Record<CatchUp, OccurrenceReason>;
 
 function inOrder(a: PlannedRun, b: PlannedRun): number {
   return a.scheduledFor - b.scheduledFor;

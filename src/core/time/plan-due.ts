@@ -141,8 +141,7 @@ export function lastFireOf({ fires }: Plan): Instant | null {
 export function following(times: Pick<FireTimes, 'next'>, from: Instant): Instant | null {
   const next = times.next(from);
   // Planning only steps forward, whatever the calendar answers: otherwise one bad zone rule would loop for ever.
-  if (next !== null && next <= from)
-    throw new Error(`the occurrence after ${from} is not after it (${next})`);
+  if (next !== null && next <= from) throw new Error(`the occurrence after ${from} is not after it (${next})`);
   return next;
 }
 
@@ -166,8 +165,7 @@ function missedOf({ catchUp, catchUpLimit }: CatchUpPolicy): Missed {
     settle: (onTime) => {
       const [oldest, ...rest] = onTime.map((due) => plannedFire(due, 'schedule'));
       if (!first || !newest) return oldest ? [oldest, ...rest] : [];
-      if (catchUp === 'skip')
-        return [skip(newest, 'missed', count, first), ...(oldest ? [oldest, ...rest] : [])];
+      if (catchUp === 'skip') return [skip(newest, 'missed', count, first), ...(oldest ? [oldest, ...rest] : [])];
       if (!oldest) return [standingFor(plannedFire(newest, 'catchUp'), count - 1, first)];
       return [standingFor(oldest, count, first), ...rest];
     },

@@ -102,12 +102,7 @@ interface Change {
   offset: number;
 }
 
-function* changesBetween(
-  from: Second,
-  to: Second,
-  offset: number,
-  format: Intl.DateTimeFormat,
-): Iterable<Change> {
+function* changesBetween(from: Second, to: Second, offset: number, format: Intl.DateTimeFormat): Iterable<Change> {
   let last = offset;
   for (let low = from; low < to; low += SAMPLE) {
     const high = Math.min(low + SAMPLE, to);

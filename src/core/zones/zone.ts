@@ -125,14 +125,11 @@ const NO_LONGER_ZONES = {
   'US/PACIFIC-NEW': 'America/Los_Angeles',
 };
 
-const IN_PLACE_OF: ReadonlyMap<string, string> = new Map(
-  Object.entries({ ...ABBREVIATIONS, ...NO_LONGER_ZONES }),
-);
+const IN_PLACE_OF: ReadonlyMap<string, string> = new Map(Object.entries({ ...ABBREVIATIONS, ...NO_LONGER_ZONES }));
 
 /** `+02:00`, `UTC+2`, `GMT-5`. In these zone names the sign is that of POSIX: reversed. */
 function ofOffset(text: string): string | null {
-  const [, sign, hourText, minutes = '00'] =
-    /^(?:UTC|GMT|Etc\/UTC)?([+-])(\d{1,2})(?::?(\d\d))?$/i.exec(text) ?? [];
+  const [, sign, hourText, minutes = '00'] = /^(?:UTC|GMT|Etc\/UTC)?([+-])(\d{1,2})(?::?(\d\d))?$/i.exec(text) ?? [];
   if (sign === undefined) return null;
   const hour = Number(hourText);
   if (hour === 0 && Number(minutes) === 0) return 'UTC';
@@ -154,10 +151,7 @@ let cities: ReadonlyMap<string, string> | undefined;
 /** Read once, at the first use. Intl gives the old spelling of some; `Asia/Calcutta` is right nevertheless. */
 function zoneOfCity(): ReadonlyMap<string, string> {
   cities ??= new Map(
-    Intl.supportedValuesOf('timeZone').map((zone) => [
-      zone.slice(zone.lastIndexOf('/') + 1).toLowerCase(),
-      zone,
-    ]),
+    Intl.supportedValuesOf('timeZone').map((zone) => [zone.slice(zone.lastIndexOf('/') + 1).toLowerCase(), zone]),
   );
   return cities;
 }

@@ -14,10 +14,7 @@ export async function acceptUnlessDeleted(dispatch: Dispatch, claimed: readonly 
   if (runs.length < claimed.length) await abandonDeleted(deps, claimed);
 }
 
-async function abandonDeleted(
-  { database, events, wake }: DispatchDeps,
-  claimed: readonly ClaimedRun[],
-): Promise<void> {
+async function abandonDeleted({ database, events, wake }: DispatchDeps, claimed: readonly ClaimedRun[]): Promise<void> {
   const ids = claimed.filter(({ ofDeleted }) => ofDeleted).map(({ id }) => id);
   // If this fails, or the process dies, a slice of the deletion ends them.
   const done = await database.transaction((tx) => abandonRuns(tx, ids, 'skipLocked')).catch(() => null);

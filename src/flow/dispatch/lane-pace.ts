@@ -101,10 +101,7 @@ export class LanePace {
   ahead(slots: number): number {
     if (this.#stalled) return 0;
     if (this.#averageMs === null) return slots * CLAIMS_AHEAD_IF_NEW;
-    return Math.min(
-      slots * MAX_CLAIMS_AHEAD,
-      Math.floor((slots * CLAIM_AHEAD_MS) / Math.max(1, this.#averageMs)),
-    );
+    return Math.min(slots * MAX_CLAIMS_AHEAD, Math.floor((slots * CLAIM_AHEAD_MS) / Math.max(1, this.#averageMs)));
   }
 
   #learn(durationMs: number, anew: boolean): void {

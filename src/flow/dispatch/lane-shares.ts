@@ -69,8 +69,6 @@ export class LaneShares {
     const free = this.#total - all.slots;
     if (free > this.#total - this.#maxNotMoving && silent.slots < this.#maxSilentIfStalled) return true;
     // The share grows with the attempts under way that began before the lane's last answer.
-    return (
-      pace.unansweredSlots < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.unansweredSlots) / 2)
-    );
+    return pace.unansweredSlots < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.unansweredSlots) / 2);
   }
 }

@@ -10,11 +10,7 @@ import { seeTo } from '../../postgres/see-to.ts';
 import { tryToClaim } from '../../store/runs/claims/claims.ts';
 import type { DispatchDeps } from './dispatch-state.ts';
 
-export function createRefusedClaims({
-  clock,
-  events,
-  name,
-}: Pick<DispatchDeps, 'clock' | 'events' | 'name'>): Rests {
+export function createRefusedClaims({ clock, events, name }: Pick<DispatchDeps, 'clock' | 'events' | 'name'>): Rests {
   return createRests({ clock, events, loop: name });
 }
 

@@ -38,11 +38,7 @@ export interface Sending extends ClaimToSend {
 type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
 
 /** The settlement that the target's answer leads to; without `settled` the run is sent. `lookup`: null if it was not asked. */
-export async function askIfInDoubt(
-  deps: AskTargetDeps,
-  sending: Sending,
-  startedAt: Instant,
-): Promise<Asked> {
+export async function askIfInDoubt(deps: AskTargetDeps, sending: Sending, startedAt: Instant): Promise<Asked> {
   const { kind, run, handoff, attempt, signal } = sending;
   const attempted = attemptedOf(run, handoff, kind, startedAt);
   const { doubt } = attempted;

@@ -7,12 +7,7 @@
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim. At most once, it becomes
  *   `unknown` or its target is asked; at least once, it is sent again.
  */
-import {
-  type Delivery,
-  type HandoffTarget,
-  connectionOf,
-  NO_DEFINITION,
-} from '../../core/schedules/schedule.ts';
+import { type Delivery, type HandoffTarget, connectionOf, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp, Outcome } from '../../core/runs/attempts/outcome.ts';
 import { runNameOf } from '../../core/runs/run.ts';
@@ -30,15 +25,7 @@ import { type AskTargetDeps, type ClaimToSend, type Sending, askIfInDoubt } from
 import type { ReadConnections } from './connection-reader.ts';
 import type { FillTarget } from './file-values.ts';
 import { type ReadDependencies, type ReadOutcomes, NO_OUTCOMES } from './dependency-outcomes.ts';
-import {
-  SENT,
-  attemptedOf,
-  isUnsent,
-  mayHaveArrived,
-  settlementFor,
-  stillInDoubt,
-  unsent,
-} from './settlements.ts';
+import { SENT, attemptedOf, isUnsent, mayHaveArrived, settlementFor, stillInDoubt, unsent } from './settlements.ts';
 import type { SendableHandoff } from './handoff-definitions.ts';
 
 export interface HandoffDeps extends AskTargetDeps {
@@ -94,8 +81,7 @@ function readyAtOnce(
   { run, handoff, signal }: ClaimToSend,
 ): Ready | null {
   const kind = targets.kindOf(handoff.target);
-  if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.inDoubtUntil !== null)
-    return null;
+  if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.inDoubtUntil !== null) return null;
   const { target } = handoff;
   if (connectionOf(target) !== null || handoff.ofFiles !== null) return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
@@ -115,8 +101,7 @@ async function prepared(
     return { settled: settlementFor(databaseClock, run, attempted, unsent(message, senderStopped)) };
   };
   if (!kind) return notSent(`this version cannot send to a target of type ${handoff.target.type}`);
-  if (handoff.lockedBecause !== null)
-    return { settled: stillInDoubt(run, notSent(handoff.lockedBecause).settled) };
+  if (handoff.lockedBecause !== null) return { settled: stillInDoubt(run, notSent(handoff.lockedBecause).settled) };
 
   const outcomes = dependsOnNone(run) ? NO_OUTCOMES : await deps.readDependencies(run);
   if (!outcomes) return notSent('not begun: how those ended that it depends on could not be read', true);
@@ -158,8 +143,7 @@ function settledSending(
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
   // The lateness of fires is measured, which messages are not.
-  if (latenessMs !== null && run.trigger !== 'notify')
-    events.emit({ type: 'runStarted', runId: run.id, latenessMs });
+  if (latenessMs !== null && run.trigger !== 'notify') events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   events.emit({
     type: 'attemptEnded',
     target: kind.type,
@@ -216,13 +200,7 @@ function mustBeStarted(run: ClaimedRun, delivery: Delivery, databaseClock: Datab
   return confirm || toBegin || delivery === 'atMostOnce' || databaseClock.now() - claimedAt > FRESH_MS;
 }
 
-export function createHandoffStarter({
-  database,
-  events,
-}: {
-  database: Database;
-  events: EventBus;
-}): StartHandoff {
+export function createHandoffStarter({ database, events }: { database: Database; events: EventBus }): StartHandoff {
   async function startBatch(runs: readonly ClaimedRun[]): Promise<boolean[]> {
     try {
       const bounded = runs.some(({ toBegin }) => toBegin);

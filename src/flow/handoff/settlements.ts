@@ -1,12 +1,7 @@
 import type { Instant } from '../../core/instant.ts';
 import { type AttemptOutcome, type Outcome, isGone, notSent } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import {
-  type Attempted,
-  type Settlement,
-  type Doubt,
-  settlementOf,
-} from '../../core/runs/attempts/settlement.ts';
+import { type Attempted, type Settlement, type Doubt, settlementOf } from '../../core/runs/attempts/settlement.ts';
 import { MESSAGE_TRIED_MS } from '../../core/alerts/notifier.ts';
 import { type Handoff, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import type { DatabaseClock } from '../../runtime/clock.ts';
@@ -57,13 +52,7 @@ export function settlementFor(
   sent = UNSENT,
 ): AttemptSettlement {
   const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
-  const ending = settled(
-    databaseClock,
-    run,
-    attempted.startedAt,
-    { outcome: outcome.kind, settlement },
-    sent,
-  );
+  const ending = settled(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, sent);
   return isGone(outcome) ? { ...ending, gone: true } : ending;
 }
 
@@ -108,9 +97,7 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
   const { scheduleId, scheduleVersion } = run;
   const what =
-    scheduleId === null
-      ? 'the definition of the run'
-      : `version ${scheduleVersion} of schedule ${scheduleId}`;
+    scheduleId === null ? 'the definition of the run' : `version ${scheduleVersion} of schedule ${scheduleId}`;
   const message = `${what} is missing or cannot be read`;
   return stillInDoubt(run, settlementFor(databaseClock, run, attempted, unsent(message)));
 }

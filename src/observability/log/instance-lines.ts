@@ -51,8 +51,7 @@ export const INSTANCE_LINES: Lines = {
     logger.info({ days: days.map(dateOf), definitions }, 'history older than the retention dropped');
   },
   partitionsCreated: (logger, { days }) => {
-    if (days.length > 0)
-      logger.debug({ days: days.map(dateOf) }, 'partitions of history created for coming days');
+    if (days.length > 0) logger.debug({ days: days.map(dateOf) }, 'partitions of history created for coming days');
   },
   historyDelayed: (logger, { work, day, error, forMs, lasts }) => {
     const fields = { day: dateOf(day), reason: reasonOf(error) };
@@ -79,10 +78,7 @@ export const INSTANCE_LINES: Lines = {
         'this installation has taken over, and this instance still only observes, since FIRELOCK_OBSERVE is set',
       );
     else
-      logger.warn(
-        fields,
-        'this installation has taken over: this instance works, and fires what was due since then',
-      );
+      logger.warn(fields, 'this installation has taken over: this instance works, and fires what was due since then');
   },
   openToAnybody: line.warn(
     'FIRELOCK_ALLOW_ANONYMOUS=1 and no tokens: every caller that reaches this address may do everything (docs/security.md)',

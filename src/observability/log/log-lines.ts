@@ -10,11 +10,7 @@ import { RUN_LINES } from './run-lines.ts';
 import { isoInstant } from '../../core/instant.ts';
 
 /** Turns events into log lines: events on which an operator acts at info and above, each fire at debug. */
-export function logEvents(
-  events: EventBus,
-  logger: Logger,
-  clock: Pick<Clock, 'monotonic'> = systemClock,
-): void {
+export function logEvents(events: EventBus, logger: Logger, clock: Pick<Clock, 'monotonic'> = systemClock): void {
   const said: Said = {
     ...{ failing: new Set(), troubles: new Map(), notStarted: 0, states: new Map() },
     now: () => clock.monotonic(),
@@ -67,10 +63,7 @@ const CHANGE_LINES: ChangeLines = {
   },
   heartbeat: (logger, _event, said) => {
     if (said.notStarted === 0) return;
-    logger.info(
-      { count: said.notStarted },
-      'handoffs could not start during the outage; their runs will be retried',
-    );
+    logger.info({ count: said.notStarted }, 'handoffs could not start during the outage; their runs will be retried');
     said.notStarted = 0;
   },
   gaugesSampled: (logger, { zoneData: versions }, said) => {
@@ -142,33 +135,23 @@ const SCHEDULE_LINES: Lines = {
   },
   namedWritten: (logger, { noun, id, change, version }) =>
     logger.info({ [`${noun}Id`]: id, version }, `${noun} ${change}`),
-  nextFiresMoved: line.info(
-    'the next fires of all schedules that exclude this calendar follow its newest version',
-  ),
+  nextFiresMoved: line.info('the next fires of all schedules that exclude this calendar follow its newest version'),
   nextFiresNotMoved: (logger, { calendarId, scheduleId, error }) =>
     logger.warn(
       { calendarId, ...(scheduleId !== null && { scheduleId }), reason: reasonOf(error) },
       'some next fires could not be moved after an edit of a calendar; this is retried until it works',
     ),
-  schedulePaused: line.warn(
-    'firelock paused a schedule because its target is gone, or too many of its runs failed',
-  ),
+  schedulePaused: line.warn('firelock paused a schedule because its target is gone, or too many of its runs failed'),
   pausesEnded: (logger, { changes }) => {
     for (const { scheduleId, version } of changes)
-      logger.info(
-        { scheduleId, version },
-        'the pause of a schedule has ended; the schedule is enabled again',
-      );
+      logger.info({ scheduleId, version }, 'the pause of a schedule has ended; the schedule is enabled again');
   },
   pauseNotEnded: line.error(
     'the pause of a schedule has ended, but the schedule could not be enabled; this is retried',
   ),
   schedulesLate: (logger, { schedules }) => {
     for (const { scheduleId, since } of schedules)
-      logger.warn(
-        { scheduleId, since: isoInstant(since) },
-        'a schedule is late: no run of it has succeeded in time',
-      );
+      logger.warn({ scheduleId, since: isoInstant(since) }, 'a schedule is late: no run of it has succeeded in time');
   },
   schedulesLateNoMore: (logger, { scheduleIds }) => {
     for (const scheduleId of scheduleIds) logger.info({ scheduleId }, 'a schedule is no longer late');
@@ -200,9 +183,7 @@ const SCHEDULE_LINES: Lines = {
   fireSkipAsked: (logger, { scheduleId, fireAt, skipped, reason }) =>
     logger.info(
       { scheduleId, fireAt: isoInstant(fireAt), reason },
-      skipped
-        ? 'a coming fire will be skipped, on request'
-        : 'a coming fire will not be skipped any more, on request',
+      skipped ? 'a coming fire will be skipped, on request' : 'a coming fire will not be skipped any more, on request',
     ),
   cursorsMoved: line.info('the time zone data changed; next fires were moved accordingly'),
 };

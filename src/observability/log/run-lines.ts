@@ -25,8 +25,7 @@ export const RUN_LINES: Lines = {
   },
   settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode, alreadyEnded }) => {
     const fields = { runId, scheduleId, attempt, outcome, statusCode };
-    if (alreadyEnded)
-      logger.debug(fields, 'an attempt ended after its run was replaced, or deleted with its schedule');
+    if (alreadyEnded) logger.debug(fields, 'an attempt ended after its run was replaced, or deleted with its schedule');
     else
       logger.warn(
         fields,
@@ -34,9 +33,7 @@ export const RUN_LINES: Lines = {
       );
   },
   settlementRefused: line.error('the database refused an outcome; it is saved without the response body'),
-  batchHeldUp: line.info(
-    'another transaction has locked rows of a batch; the other rows of the batch are written',
-  ),
+  batchHeldUp: line.info('another transaction has locked rows of a batch; the other rows of the batch are written'),
   runsReturned: (logger, { count, stopping }) => {
     if (stopping) logger.info({ count }, 'unsent runs handed back to the other instances');
     else logger.debug({ count }, 'runs that waited too long for a slot handed back to all instances');
@@ -47,8 +44,7 @@ export const RUN_LINES: Lines = {
         { runId, scheduleId, attempt, error, retryAt: isoOrNull(retryAt) },
         'an attempt was reported as failed for now; another one follows',
       );
-    else if (status === 'failed')
-      logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
+    else if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
     else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
   },
   runsCancelled: (logger, { reason, count, runId }) => {
@@ -58,20 +54,14 @@ export const RUN_LINES: Lines = {
   runRetried: line.info('run opened again on request'),
   runsAbandoned: (logger, { reason, scheduleId, count }) =>
     logger.warn({ reason, ...(scheduleId !== null && { scheduleId }), count }, 'open runs abandoned'),
-  dependentsFailed: line.warn(
-    'runs failed before their start because a run that they depend on did not succeed',
-  ),
+  dependentsFailed: line.warn('runs failed before their start because a run that they depend on did not succeed'),
   heldRunsReleased: line.info('runs that edits recorded during maintenance are released'),
-  runsBroughtBack: line.warn(
-    'runs were written while the clock of the database was ahead; they go on as of now',
-  ),
+  runsBroughtBack: line.warn('runs were written while the clock of the database was ahead; they go on as of now'),
   waitingReleased: line.warn('waiting runs had nothing left to wait for; they are released'),
   claimRefused: line.error(
     'a run cannot be claimed because the database refuses to write its row; it is retried later',
   ),
-  admissionRefused: line.error(
-    'runs of a limit cannot get places because the database refuses to write a row',
-  ),
+  admissionRefused: line.error('runs of a limit cannot get places because the database refuses to write a row'),
   effectPutOff: (logger, { kind, runId, scheduleId, error, failures, seconds }) =>
     logger.error(
       { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
@@ -92,14 +82,11 @@ export const RUN_LINES: Lines = {
       const run = { runId, scheduleId, ...(notifierId !== null && { notifierId }), found, instanceId };
       if (notifierId !== null && verdict !== 'again')
         logger.error({ ...run, reason: verdict }, 'a message of a notifier was not delivered');
-      else if (verdict === 'unknown')
-        logger.error(run, 'a run was lost during its handoff; its outcome stays unknown');
+      else if (verdict === 'unknown') logger.error(run, 'a run was lost during its handoff; its outcome stays unknown');
       else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
     }
   },
-  takeOverRefused: line.error(
-    'a lost run cannot be taken over because the database refuses to write its row',
-  ),
+  takeOverRefused: line.error('a lost run cannot be taken over because the database refuses to write its row'),
   runsUnmet: (logger, { runs }) => {
     for (const { runId, scheduleId, bound, passedAt } of runs) {
       const fields = { runId, scheduleId, passedAt: isoInstant(passedAt) };
@@ -119,8 +106,7 @@ function logSettled(logger: Logger, event: EventOf<'runSettled'>): void {
   const { status, error, retryAt, inDoubt } = settlement;
   const fields = { runId, scheduleId, attempt, error };
   if (status === 'failed') logger.warn(fields, 'run failed');
-  else if (status === 'unknown')
-    logger.warn(fields, 'the outcome of a run stays unknown; the run is not repeated');
+  else if (status === 'unknown') logger.warn(fields, 'the outcome of a run stays unknown; the run is not repeated');
   else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
   else
     logger.info(

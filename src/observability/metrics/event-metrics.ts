@@ -107,10 +107,7 @@ function instanceHandlers(registry: Registry): Handlers {
     '1 while this instance lacks what it takes to send, such as file descriptors or ports: it leaves runs to others.',
   );
   lacked.set(0);
-  const deaths = counter(
-    'firelock_instances_declared_dead_total',
-    'Silent instances that this one declared dead.',
-  );
+  const deaths = counter('firelock_instances_declared_dead_total', 'Silent instances that this one declared dead.');
   const replaced = counter(
     'firelock_instance_replaced_total',
     'Times this process was declared dead by the others and went on under another id.',

@@ -47,8 +47,7 @@ interface Part {
  */
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
   const { clock, events, metrics } = deps;
-  const emitNotifiers = (notifiers: TroubledNotifiers) =>
-    events.emit({ type: 'notifiersSampled', notifiers });
+  const emitNotifiers = (notifiers: TroubledNotifiers) => events.emit({ type: 'notifiersSampled', notifiers });
   const parts = [
     workPart(deps),
     part(deps, countOpenRuns, metrics.openRunsCounted),
@@ -73,8 +72,7 @@ async function pass(parts: readonly Part[], clock: Clock): Promise<number> {
   for (const part of parts) {
     // The next pass goes on: the watchdog must not treat a long pass as one that hangs.
     if (clock.monotonic() - began > LIMIT_MS) break;
-    if (part.dueAt <= clock.monotonic())
-      await take(part, clock).catch((error: unknown) => (failure = { error }));
+    if (part.dueAt <= clock.monotonic()) await take(part, clock).catch((error: unknown) => (failure = { error }));
   }
   if (failure) throw failure.error;
   return Math.max(0, Math.min(...parts.map(({ dueAt }) => dueAt)) - clock.monotonic());
@@ -113,8 +111,7 @@ function workPart(deps: GaugeSamplerDeps): Part {
     (db) => sampleWork(db, { overdueSeconds }),
     (work) => {
       deps.metrics.workSampled(work);
-      const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, calendarsEnding, zoneData } =
-        work;
+      const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, calendarsEnding, zoneData } = work;
       const gauges = { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, calendarsEnding };
       deps.events.emit({ type: 'gaugesSampled', ...gauges, zoneData });
     },

@@ -6,8 +6,7 @@ export function metricsIn(registry: Registry) {
   return {
     counter: (name: string, help: string, ...labelNames: string[]) =>
       new Counter({ name, help, labelNames, registers }),
-    gauge: (name: string, help: string, ...labelNames: string[]) =>
-      new Gauge({ name, help, labelNames, registers }),
+    gauge: (name: string, help: string, ...labelNames: string[]) => new Gauge({ name, help, labelNames, registers }),
     /** A gauge that each scrape reads. */
     readGauge: (name: string, help: string, value: () => number) =>
       new Gauge({
@@ -29,8 +28,7 @@ export function metricsIn(registry: Registry) {
           for (const [of, value] of values()) this.set({ [label]: of }, value);
         },
       }),
-    seconds: (name: string, help: string, label?: string) =>
-      new SecondsHistogram(registry, name, help, label),
+    seconds: (name: string, help: string, label?: string) => new SecondsHistogram(registry, name, help, label),
   };
 }
 

@@ -133,11 +133,7 @@ function observePools(registry: Registry, pools: Record<string, Database>): void
     );
   byPool('firelock_database_connections', 'Connections of a pool.', ({ size }) => size);
   byPool('firelock_database_connections_busy', 'Those of them that work.', ({ busy }) => busy);
-  byPool(
-    'firelock_database_waiting',
-    'Pieces of work that wait for a connection of a pool.',
-    ({ waiting }) => waiting,
-  );
+  byPool('firelock_database_waiting', 'Pieces of work that wait for a connection of a pool.', ({ waiting }) => waiting);
 }
 
 /** The state of the database at the last sample of each kind. */
@@ -163,10 +159,7 @@ function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGauges {
   };
   const schedules = gauge('firelock_schedules', `Schedules by status, ${COUNTED}`, 'status');
   const openRuns = gauge('firelock_runs_open', `Runs that have not ended, by status, ${COUNTED}`, 'status');
-  const atLimit = gauge(
-    'firelock_runs_waiting_for_limit',
-    `Due runs that wait for a place of their limit, ${COUNTED}`,
-  );
+  const atLimit = gauge('firelock_runs_waiting_for_limit', `Due runs that wait for a place of their limit, ${COUNTED}`);
   const ahead = gauge(
     'firelock_schedules_ahead',
     `Enabled schedules that were planned while the clock of the database was ahead, and are silent until then, ${COUNTED}`,

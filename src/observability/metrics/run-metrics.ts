@@ -23,10 +23,7 @@ function createEndCounters(registry: Registry) {
   return {
     succeeded: counter('firelock_runs_succeeded_total', 'Runs handed off and ended well.'),
     failed: counter('firelock_runs_failed_total', 'Runs that failed for good.'),
-    unknown: counter(
-      'firelock_runs_unknown_total',
-      'Runs to be handed off at most once whose outcome stays unknown.',
-    ),
+    unknown: counter('firelock_runs_unknown_total', 'Runs to be handed off at most once whose outcome stays unknown.'),
     abandoned: counter(
       'firelock_runs_abandoned_total',
       'Runs given up: their schedule was deleted, or recovery gave up.',
@@ -95,15 +92,9 @@ function recordedHandlers(registry: Registry): Handlers {
   for (const reason of ['replaced', 'request']) cancelled.inc({ reason }, 0);
   const admitted = counter('firelock_runs_admitted_total', 'Runs that got a place of their limit.');
   const accepted = counter('firelock_runs_accepted_total', 'One-off runs recorded.');
-  const retried = counter(
-    'firelock_runs_retried_total',
-    'Runs that had ended and were handed off again on request.',
-  );
+  const retried = counter('firelock_runs_retried_total', 'Runs that had ended and were handed off again on request.');
   const intents = counter('firelock_intents_recorded_total', 'Fires planned and recorded.');
-  const coalesced = counter(
-    'firelock_fires_coalesced_total',
-    'Missed fires that were folded into another run.',
-  );
+  const coalesced = counter('firelock_fires_coalesced_total', 'Missed fires that were folded into another run.');
   return {
     runsSkipped: ({ reason, count }) => skipped.inc({ reason }, count),
     runsCancelled: ({ reason, count }) => cancelled.inc({ reason }, count),
@@ -119,12 +110,7 @@ function recordedHandlers(registry: Registry): Handlers {
 
 function attemptHandlers(registry: Registry): Handlers {
   const { counter, seconds } = metricsIn(registry);
-  const handoffs = counter(
-    'firelock_handoffs_total',
-    'Attempts by kind of target and outcome.',
-    'target',
-    'outcome',
-  );
+  const handoffs = counter('firelock_handoffs_total', 'Attempts by kind of target and outcome.', 'target', 'outcome');
   const handoffSeconds = seconds(
     'firelock_handoff_duration_seconds',
     'One attempt, from name resolution to the last byte of the answer.',

@@ -25,23 +25,11 @@ import {
   moveCursorsUnderSharedCalendars,
   takeWalk,
 } from '../../store/calendars/calendar-cursors.ts';
-import {
-  type KnownCalendars,
-  readCalendars,
-  shareFreeCalendars,
-} from '../../store/calendars/calendar-histories.ts';
+import { type KnownCalendars, readCalendars, shareFreeCalendars } from '../../store/calendars/calendar-histories.ts';
 import { recordApplied } from '../../store/calendars/calendar-rows.ts';
 import { type KnownUsers, knownUsers, moveOf } from './named-calendars.ts';
 import { mayBeOwed, recordOwed } from './owed-fires.ts';
-import {
-  goOnAt,
-  type MoveProgress,
-  noProgress,
-  PAGE,
-  passPage,
-  positionOf,
-  walkAgain,
-} from './walk-progress.ts';
+import { goOnAt, type MoveProgress, noProgress, PAGE, passPage, positionOf, walkAgain } from './walk-progress.ts';
 
 export interface MoveNextFiresDeps {
   database: Database;
@@ -164,9 +152,7 @@ async function recordOwedOfPage(walk: MoveWalk): Promise<void> {
 async function moveLeft(walk: MoveWalk): Promise<boolean> {
   const { database, calendarId, progress } = walk;
   const now = systemClock.monotonic();
-  const due = [...progress.left]
-    .flatMap(([uid, until]) => (until <= now ? [uid] : []))
-    .slice(0, progress.limit);
+  const due = [...progress.left].flatMap(([uid, until]) => (until <= now ? [uid] : [])).slice(0, progress.limit);
   if (due.length === 0) return false;
   const found = await database.run((db) => findCalendarUsers(db, calendarId, due));
   for (const uid of due) progress.left.delete(uid);
@@ -221,11 +207,7 @@ function leave({ progress }: MoveWalk, some: readonly { user: CalendarUser }[]):
   for (const { user } of some) progress.left.set(user.uid, until);
 }
 
-async function writeMoves(
-  walk: MoveWalk,
-  moves: readonly CalendarMove[],
-  known: KnownCalendars,
-): Promise<void> {
+async function writeMoves(walk: MoveWalk, moves: readonly CalendarMove[], known: KnownCalendars): Promise<void> {
   const { database, progress } = walk;
   const ids = [...known.histories.keys()];
   const moved = await database.transaction(async (tx) => {
@@ -240,11 +222,7 @@ async function writeMoves(
   );
 }
 
-function setAside(
-  { events, calendarId, progress }: MoveWalk,
-  { uid, id }: CalendarUser,
-  error: unknown,
-): void {
+function setAside({ events, calendarId, progress }: MoveWalk, { uid, id }: CalendarUser, error: unknown): void {
   progress.left.set(uid, systemClock.monotonic() + REST_MS);
   events.emit({ type: 'nextFiresNotMoved', calendarId, scheduleId: id, error: reasonOf(error) });
 }

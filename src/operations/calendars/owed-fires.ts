@@ -15,11 +15,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { CalendarUser } from '../../store/calendars/calendar-cursors.ts';
-import {
-  type KnownCalendars,
-  shareFreeCalendars,
-  unappliedSince,
-} from '../../store/calendars/calendar-histories.ts';
+import { type KnownCalendars, shareFreeCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import { emitJudged, judgeOverlapsNowOrSoon } from '../../store/runs/overlaps.ts';
 import { lockFreeSchedules, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { raisePlannedUnderLock } from '../../store/schedules/write-schedules.ts';
@@ -83,9 +79,7 @@ export async function recordOwed(
     const edited = await editedOf(tx, owing, { free, known, now });
     const [first] = edited;
     if (!first) return { done: all, judged: null };
-    const lanes = new Map(
-      edited.map(({ schedule: { id, lane } }) => [id, laneInScope(scopeShares, lane, id)]),
-    );
+    const lanes = new Map(edited.map(({ schedule: { id, lane } }) => [id, laneInScope(scopeShares, lane, id)]));
     const planning = { now, retentionDays, calendars: known.histories, skips: new Map<string, never>() };
     await planBeforeUpdate(tx, edited, { ...planning, laneOf: (_, id) => lanes.get(id) ?? '' });
     await raisePlannedUnderLock(

@@ -26,11 +26,7 @@ export async function keepPingKeys(
 ): Promise<void> {
   const observes = (schedule: Schedule | null) => (schedule?.definition.observe ?? null) !== null;
   const uidsOf = (some: readonly ObservingEdit[]) => some.map(({ after }) => after.uid);
-  await mintPingKeys(
-    tx,
-    ring,
-    uidsOf(edits.filter(({ before, after }) => !observes(before) && observes(after))),
-  );
+  await mintPingKeys(tx, ring, uidsOf(edits.filter(({ before, after }) => !observes(before) && observes(after))));
   await deletePingKeys(tx, uidsOf(edits.filter(({ before, after }) => observes(before) && !observes(after))));
 }
 
@@ -43,10 +39,7 @@ export async function replacePingKey(
     const schedule = (await lockSchedules(tx, [id])).get(id);
     if (!schedule) return null;
     if (schedule.definition.observe === null)
-      throw new OperationRefused(
-        409,
-        `schedule ${id} observes nothing, and has no key: set its observe first`,
-      );
+      throw new OperationRefused(409, `schedule ${id} observes nothing, and has no key: set its observe first`);
     const [key = null] = await mintPingKeys(tx, secrets, [schedule.uid]);
     await auditor?.note(tx, { action: 'schedule.pingKey', subject: id, scheduleId: id, detail: {} });
     return key;

@@ -139,10 +139,7 @@ function extraRun(schedule: Schedule, now: Instant): RunRecord {
   const { expect, completionTimeoutSeconds } = schedule.definition;
   const own = { id: randomRunId(now), scheduledFor: now, dueAt: now, ...boundsOf(expect, now) };
   const observed = asObserved(now, completionTimeoutSeconds);
-  return newRun(
-    { ...runOfSchedule(schedule), ...own, ...observed, trigger: 'reported', status: 'pending' },
-    now,
-  );
+  return newRun({ ...runOfSchedule(schedule), ...own, ...observed, trigger: 'reported', status: 'pending' }, now);
 }
 
 function emitEnd({ events }: ScheduleChangeDeps, run: RunRecord): void {
@@ -193,12 +190,7 @@ async function moveOn(tx: Transaction, { uid, hasSkips }: Schedule, write: Sched
 function momentAhead(
   tx: Transaction,
   schedule: Schedule,
-  {
-    write,
-    calendars,
-    skips,
-    now,
-  }: { write: ScheduleWrite; calendars: KnownCalendars; skips: Skips; now: Instant },
+  { write, calendars, skips, now }: { write: ScheduleWrite; calendars: KnownCalendars; skips: Skips; now: Instant },
 ): MomentAhead | null {
   const { nextOccurrenceAt: at } = write;
   const { definition } = schedule;

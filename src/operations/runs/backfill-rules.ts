@@ -34,8 +34,7 @@ export async function rulesThen(
   { targets, scopeShares }: RulesDeps,
 ): Promise<Rules> {
   const kept = await keepVersions(tx, uid, versions);
-  if (kept.size < versions.length)
-    throw new NotNow(`versions of schedule ${id} are being dropped; try again`);
+  if (kept.size < versions.length) throw new NotNow(`versions of schedule ${id} are being dropped; try again`);
   await refuseGoneNames(tx, kept);
   return new Map(
     [...kept].map(([version, definition]) => {

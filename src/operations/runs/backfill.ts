@@ -86,10 +86,7 @@ function refuseUnlessOfPast({ id, definition }: Schedule, { from, to }: Backfill
   if (isObservedAt(definition.observe, from))
     throw new OperationRefused(409, `schedule ${id} is observed then: another scheduler runs the job`);
   if (to > now)
-    throw impossible(
-      '/to',
-      `is later than now (${isoInstant(now)}): only past occurrences can be backfilled`,
-    );
+    throw impossible('/to', `is later than now (${isoInstant(now)}): only past occurrences can be backfilled`);
 }
 
 async function read(database: Database, { scheduleId, from }: BackfillRequest) {
@@ -199,16 +196,10 @@ function isPlanned({ status, nextOccurrenceAt }: Schedule, { scheduledFor }: Bac
 }
 
 /** The record that stands for what was missed is made at one of the occurrences, which must not have a run by then. */
-function refuseWhileDue(
-  schedule: Schedule,
-  calendars: Calendars,
-  { to, now }: { to: Instant; now: Instant },
-): void {
+function refuseWhileDue(schedule: Schedule, calendars: Calendars, { to, now }: { to: Instant; now: Instant }): void {
   const { id, status, definition, nextOccurrenceAt } = schedule;
   if (status !== 'active' || nextOccurrenceAt === null || nextOccurrenceAt >= to) return;
   const dueAt = fireTimes(definition, schedule, calendars).dueAt(nextOccurrenceAt);
   if (dueAt > now) return;
-  throw new NotNow(
-    `schedule ${id} still has missed fires to plan; backfill the period once these are planned`,
-  );
+  throw new NotNow(`schedule ${id} still has missed fires to plan; backfill the period once these are planned`);
 }

@@ -173,10 +173,7 @@ async function actUnlessLocked<Write>(
   return { changes, locked: left, capped: refusals.length, refusal: refusals[0] ?? null, work };
 }
 
-interface BulkRunFilter extends Pick<
-  RunFilter,
-  'labels' | 'statuses' | 'triggers' | 'unmet' | 'from' | 'to'
-> {
+interface BulkRunFilter extends Pick<RunFilter, 'labels' | 'statuses' | 'triggers' | 'unmet' | 'from' | 'to'> {
   scheduleId?: string | undefined;
   batchId?: string | undefined;
 }

@@ -16,12 +16,7 @@ import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
-import {
-  emitJudged,
-  type JudgedOverlaps,
-  judgeOverlapsNowOrSoon,
-  workOf,
-} from '../../store/runs/overlaps.ts';
+import { emitJudged, type JudgedOverlaps, judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/lock-and-save.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { noSchedule, OperationRefused } from '../operation-refused.ts';
@@ -74,8 +69,7 @@ async function fireIn(tx: Transaction, deps: RunActionDeps, request: ManualFireR
   if (holder) return { isNew: false, run: await recorded(tx, holder.runId, deps.scope) };
   if (schedule.definition.target.type === 'none')
     throw new OperationRefused(409, `schedule ${schedule.id} has no target: it only observes`);
-  if (request.payload !== null && isTooLongWith(schedule.definition.target, request.payload))
-    throw new BodyTooLong();
+  if (request.payload !== null && isTooLongWith(schedule.definition.target, request.payload)) throw new BodyTooLong();
   const scheduleId = schedule.id;
   deps.openRunCaps?.take([scheduleId]);
   const ofSchedule = runOfSchedule(schedule, deps.scopeShares);

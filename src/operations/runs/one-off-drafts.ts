@@ -89,9 +89,7 @@ export function refuseUnknown(
       if (dependsOn.has(id) || there.has(id)) return [];
       return [{ index, path: `/dependsOn/${position}`, message: `names a run that does not exist: ${name}` }];
     }),
-    ...unknown
-      .filter(({ namer }) => namer === drafts[index])
-      .map(({ path, message }) => ({ index, path, message })),
+    ...unknown.filter(({ namer }) => namer === drafts[index]).map(({ path, message }) => ({ index, path, message })),
   ]);
   if (faults.length > 0) throw new CannotAccept(faults);
 }
@@ -102,9 +100,7 @@ export function refuseUnknown(
  * items.
  */
 function findCycle(items: readonly { ref: string | null; dependsOn: readonly string[] }[]): string[] | null {
-  const dependsOn = new Map(
-    items.flatMap(({ ref, ...item }) => (ref === null ? [] : [[ref, item.dependsOn]])),
-  );
+  const dependsOn = new Map(items.flatMap(({ ref, ...item }) => (ref === null ? [] : [[ref, item.dependsOn]])));
   /** Everything reachable from this item has been visited, and leads into no cycle. */
   const clear = new Set<string>();
   for (const start of dependsOn.keys()) {

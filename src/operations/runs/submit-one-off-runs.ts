@@ -19,12 +19,7 @@ import { databaseNow, NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import {
-  type Edge,
-  lockDependencies,
-  MAX_EDGES_AT_ONCE,
-  recordDependencies,
-} from '../../store/runs/dependencies.ts';
+import { type Edge, lockDependencies, MAX_EDGES_AT_ONCE, recordDependencies } from '../../store/runs/dependencies.ts';
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import { presentAmong, recordRuns, workOfNew } from '../../store/runs/lock-and-save.ts';
 import { keepDefinitions, ONE_OFF_VERSION } from '../../store/runs/run-tags.ts';
@@ -63,9 +58,7 @@ export async function acceptRuns(
   batch: Batch | null = null,
 ): Promise<AcceptedRuns> {
   refuseWhatCannotBe(asked);
-  const { recorded, work, ...accepted } = await deps.database.transaction((tx) =>
-    accept(tx, deps, asked, batch),
-  );
+  const { recorded, work, ...accepted } = await deps.database.transaction((tx) => accept(tx, deps, asked, batch));
   if (recorded > 0) deps.events.emit({ type: 'runsAccepted', count: recorded });
   wakeFor(deps.wake, work);
   return accepted;
@@ -150,8 +143,7 @@ async function takeKeys(tx: Transaction, secrets: KeyRing, drafts: readonly Draf
     const { definitionUid: uid, handoff } = run;
     const known = earlier.get(runId);
     // Runs that share one definition share them.
-    if (isSame && (!known || known.uid === uid || sameSecrets(secrets, known, { uid, ...handoff })))
-      return [];
+    if (isSame && (!known || known.uid === uid || sameSecrets(secrets, known, { uid, ...handoff }))) return [];
     return [{ index, path: '/key', message: `was used with another body, for run ${runId}` }];
   });
   for (const { draft, runId } of held) Object.assign(draft, { id: runId, created: false });
@@ -198,11 +190,7 @@ function recordOf(
 /** Runs with long payloads take long to build, and all other work waits meanwhile. */
 const RUNS_AT_ONCE = 50;
 
-async function record(
-  tx: Transaction,
-  created: readonly Draft[],
-  toRecord: readonly RunRecord[],
-): Promise<void> {
+async function record(tx: Transaction, created: readonly Draft[], toRecord: readonly RunRecord[]): Promise<void> {
   if (created.length === 0) return;
   await keepDefinitions(
     tx,

@@ -13,20 +13,9 @@ import { endAsReported } from '../../core/runs/transitions.ts';
 import { type Handoff, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { takeBackIfStillLeased } from '../../store/queues/pull-claims.ts';
-import {
-  hasRunLog,
-  type LogAppend,
-  appendToLockedLog,
-  lockLoggingRun,
-} from '../../store/runs/logs/append-log.ts';
+import { hasRunLog, type LogAppend, appendToLockedLog, lockLoggingRun } from '../../store/runs/logs/append-log.ts';
 import { loadHandoffs, versionKey } from '../../store/schedules/schedule-versions.ts';
-import {
-  type ActionResult,
-  type CompletionReport,
-  type RunActionDeps,
-  act,
-  type RunSummary,
-} from './act-on-runs.ts';
+import { type ActionResult, type CompletionReport, type RunActionDeps, act, type RunSummary } from './act-on-runs.ts';
 import { settledOf } from './settled-by-report.ts';
 import type { LogRoom } from '../../core/runs/run-log.ts';
 import { mayBeRunId } from '../../core/runs/run.ts';
@@ -70,9 +59,7 @@ export function failForNow(deps: RunActionDeps, id: string, word: TransientRepor
       const { notifierId, attempts: attempt, scheduleId } = from;
       const isPending = to.status === 'pending';
       const settled = settledOf(from, { ...to, finishedAt: to.finishedAt ?? 0 });
-      const settlement = isPending
-        ? { ...settled, durationMs: null, retryAt: to.dueAt, recovered: false }
-        : settled;
+      const settlement = isPending ? { ...settled, durationMs: null, retryAt: to.dueAt, recovered: false } : settled;
       events.emit({
         ...{ type: 'runCompleted', runId: id, scheduleId: scheduleIdOf(scheduleId) },
         ...{ notifierId, attempt, settlement },

@@ -48,10 +48,7 @@ const SEARCH_LIMIT_MS = 15_000;
  * Pauses or resumes the schedules that match, or only counts them. A schedule that is already paused, or enabled, stays
  * as it is.
  */
-export async function setEnabledOfMatching(
-  deps: BulkScheduleDeps,
-  request: BulkScheduleRequest,
-): Promise<BulkOutcome> {
+export async function setEnabledOfMatching(deps: BulkScheduleDeps, request: BulkScheduleRequest): Promise<BulkOutcome> {
   const { action, filter, dryRun } = request;
   const matching = await deps.database.run((db) => matchingSchedules(db, filter), SEARCH_LIMIT_MS);
   const matched = matching.length;
@@ -112,7 +109,6 @@ function countUpdated(changed: readonly ChangedSchedule[]): number {
 
 /** A schedule that cannot be changed as it is remains. */
 function faultOf(error: unknown): BatchFault | null {
-  if (error instanceof NotNow || error instanceof CronError || error instanceof CannotFollow)
-    return 'refused';
+  if (error instanceof NotNow || error instanceof CronError || error instanceof CannotFollow) return 'refused';
   return isLockedByOthers(error) ? 'refused' : batchFaultOf(error);
 }

@@ -8,13 +8,7 @@
 import { beyondScope, type Scope, sees } from '../../core/access/scope.ts';
 import { type After, followedPrefix, calendarIdsOf } from '../../core/timing/timing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import {
-  followedFrom,
-  isOfPrefix,
-  keepFollowed,
-  lockFollowing,
-  uidOfPrefix,
-} from '../../store/effects/followers.ts';
+import { followedFrom, isOfPrefix, keepFollowed, lockFollowing, uidOfPrefix } from '../../store/effects/followers.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import { heldFields, type UnknownName, unknownNamesOf } from '../references.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
@@ -40,8 +34,7 @@ async function resolveFollowed(tx: Executor, naming: readonly NamingWrite[]): Pr
     const { write } = one;
     const { after } = write.definition;
     write.afterUid = after === null || !mayFollow(one) ? null : (followedAsUid(after, parents) ?? null);
-    if (after !== null && write.afterUid === null)
-      faults.push({ scheduleId: write.id, message: faultOf(after, one) });
+    if (after !== null && write.afterUid === null) faults.push({ scheduleId: write.id, message: faultOf(after, one) });
   }
   if (faults.length === 0) faults.push(...(await circlesOf(tx, writes)));
   if (faults.length > 0) throw new CannotFollow(faults);
@@ -101,17 +94,10 @@ async function circlesOf(
   return faults;
 }
 
-export type CheckNames = (
-  cannotFollow: CannotFollow | null,
-  unknown: readonly UnknownName<{ id: string }>[],
-) => void;
+export type CheckNames = (cannotFollow: CannotFollow | null, unknown: readonly UnknownName<{ id: string }>[]) => void;
 
 /** @throws CannotFollow, Error where a limit or a connection does not exist, or a held field is changed, and whatever `check` throws */
-export async function checkNames(
-  tx: Transaction,
-  writes: readonly NamingWrite[],
-  check: CheckNames,
-): Promise<void> {
+export async function checkNames(tx: Transaction, writes: readonly NamingWrite[], check: CheckNames): Promise<void> {
   // All are of one caller.
   const scope = writes[0]?.scope ?? null;
   const namingOf = ({ write }: NamingWrite) => write.definition;

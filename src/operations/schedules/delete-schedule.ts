@@ -65,8 +65,7 @@ export async function deleteSchedule(
   emitResumed(deps.events, deleted.resumed);
   const { version, abandoned, effects } = deleted;
   deps.events.emit({ type: 'schedulesWritten', changes: [{ scheduleId: id, change: 'deleted', version }] });
-  if (abandoned > 0)
-    deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
+  if (abandoned > 0) deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
   wakeFor(deps.wake, { effects, toAdmit: abandoned > 0 });
   return true;
 }
@@ -78,10 +77,7 @@ async function refuseWhileFollowed(tx: Transaction, { uid }: Schedule, scope: Sc
   const first = followers.slice(0, MAX_NAMED).join(', ') + (followers.length > MAX_NAMED ? ' and more' : '');
   const named = [...(first === '' ? [] : [first]), ...(andOthers ? ['others, outside your scope'] : [])];
   const by = named.join(' and by ');
-  throw new OperationRefused(
-    409,
-    `the schedule is followed by ${by}: delete these first, or let them follow another`,
-  );
+  throw new OperationRefused(409, `the schedule is followed by ${by}: delete these first, or let them follow another`);
 }
 
 /** Requests to skip its fires, and what is wrong with it. */

@@ -6,12 +6,7 @@
  */
 import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import type { Instant } from '../../core/instant.ts';
-import {
-  BY_FIRELOCK,
-  cursorUnder,
-  pauseEndedAt,
-  withoutEndedPause,
-} from '../../core/time/definition-change.ts';
+import { BY_FIRELOCK, cursorUnder, pauseEndedAt, withoutEndedPause } from '../../core/time/definition-change.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';

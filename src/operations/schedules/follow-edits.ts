@@ -15,12 +15,7 @@ import type { Edited } from './plan-before-update.ts';
 import type { Instant } from '../../core/instant.ts';
 import { deleteWatches, lockWatches, saveWatches } from '../../store/schedules/watches.ts';
 import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
-import {
-  type AlertCause,
-  closeAlertsOf,
-  lookAtAlertsOf,
-  writeAlertEffects,
-} from '../../store/alerts/alert-effects.ts';
+import { type AlertCause, closeAlertsOf, lookAtAlertsOf, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
 
 /** What waits is judged by the new definition, as if it came now; what is open counts from now on. After the schedules are written. */
 export async function judgeEdited(tx: Transaction, edited: readonly Edited[]): Promise<JudgedOverlaps> {

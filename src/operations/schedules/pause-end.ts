@@ -12,12 +12,7 @@ import { type Rests, createRests } from '../../runtime/loop/rests.ts';
 import { batchFaultOf, isUnavailable } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { seeTo } from '../../postgres/see-to.ts';
-import {
-  type EndedPause,
-  findEndedPauses,
-  lockEndedPauses,
-  sayWhyStillPaused,
-} from '../../store/schedules/watches.ts';
+import { type EndedPause, findEndedPauses, lockEndedPauses, sayWhyStillPaused } from '../../store/schedules/watches.ts';
 import { type ScheduleChangeDeps, changeFoundSchedules } from './schedule-changes.ts';
 
 interface ResumerDeps extends ScheduleChangeDeps {

@@ -126,8 +126,7 @@ async function pauseEach(deps: PauserDeps, batch: readonly Said[]): Promise<stri
     const counts = await countFailuresInARow(tx, [...free.keys()]);
     return [...found.values()].flatMap((schedule) => {
       const effects = free.get(schedule.uid) ?? [];
-      const reason =
-        reasonGone(deps, schedule, effects, versions) ?? reasonFailing(effects, counts.get(schedule.uid));
+      const reason = reasonGone(deps, schedule, effects, versions) ?? reasonFailing(effects, counts.get(schedule.uid));
       if (reason === null) return [];
       reasons.set(schedule.id, reason);
       const decide = (current: Schedule | null) => pausedUnlessPaused(current ?? schedule, reason);

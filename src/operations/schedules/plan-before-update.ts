@@ -81,32 +81,23 @@ export async function planBeforeUpdate(
     const period = { now, until, retentionDays, inMaintenance, isReported, skips: skipped, calendars };
     const plan = await planWholly(schedule, nextOccurrenceAt, period);
     if (!plan) continue;
-    const fires =
-      moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
+    const fires = moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
     const routed = { ...schedule, lane: laneOf(schedule.definition.target, schedule.id) };
-    for (const fire of fires)
-      due.push(runOfEdit(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
+    for (const fire of fires) due.push(runOfEdit(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
     Object.assign(write, cursorUnder(write.definition, planned, schedule, now, calendars));
   }
   // What an edit owes was not missed: nobody is told.
-  const all = [
-    ...due,
-    ...owing.flatMap((one) => runsOwed(one, { now, retentionDays, laneOf, inMaintenance })),
-  ];
+  const all = [...due, ...owing.flatMap((one) => runsOwed(one, { now, retentionDays, laneOf, inMaintenance }))];
   const { effects, ids } = await recordRuns(tx, all);
   const told = await writeAlertEffects(tx, missedCauses(due));
   if (inMaintenance) await holdWaiting(tx, all, ids);
   return { effects: effects + told, recorded: ids.size };
 }
 
-async function holdWaiting(
-  tx: Transaction,
-  runs: readonly RunRecord[],
-  recorded: ReadonlySet<string>,
-): Promise<void> {
+async function holdWaiting(tx: Transaction, runs: readonly RunRecord[], recorded: ReadonlySet<string>): Promise<void> {
   const open = runs.filter(({ id, status }) => status === 'waiting' && recorded.has(id));
   await holdRuns(
     tx,

@@ -52,9 +52,7 @@ function withoutRun({ schedule, write, owed }: Owing, made: ReadonlySet<string>)
   const newest = owed.at(-1);
   // Where no earlier definition can have made it, a try before did: it stands for the others.
   const mayStandForAll =
-    newest !== undefined &&
-    newest > (definition.kept?.since ?? createdAt) &&
-    write.definition.catchUp !== 'all';
+    newest !== undefined && newest > (definition.kept?.since ?? createdAt) && write.definition.catchUp !== 'all';
   return mayStandForAll && isMade(newest) ? [] : owed.filter((at) => !isMade(at));
 }
 
@@ -77,10 +75,7 @@ export function runsOwed({ schedule, write, owed }: Owing, recording: Recording)
   const fires: PlannedFire[] = [];
   for (let plan = walk.step(() => true); plan; plan = plan.isPartial ? walk.step(() => true) : null)
     fires.push(...plan.fires);
-  write.lastFireAt = latest(
-    write.lastFireAt,
-    fires.findLast(({ skipped }) => skipped === null)?.scheduledFor,
-  );
+  write.lastFireAt = latest(write.lastFireAt, fires.findLast(({ skipped }) => skipped === null)?.scheduledFor);
   write.plannedThrough = latest(write.plannedThrough, fires.at(-1)?.scheduledFor);
   const routed = { ...schedule, version, definition, lane: laneOf(definition.target, schedule.id) };
   return fires.map((fire) => runOfEdit(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));

@@ -25,13 +25,7 @@ import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/target.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { refuseTooManySchedules } from '../scope-caps.ts';
-import {
-  emitResumed,
-  type ResumedSchedules,
-  resumeEnded,
-  type StillPaused,
-  writeResumed,
-} from './ended-pauses.ts';
+import { emitResumed, type ResumedSchedules, resumeEnded, type StillPaused, writeResumed } from './ended-pauses.ts';
 import { type CheckNames, checkNames, type NamingWrite } from './check-names.ts';
 import { judgeEdited, keepAlerts, keepWatches, type SignedEdit } from './follow-edits.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
@@ -45,11 +39,7 @@ export interface ScheduleChangeDeps {
    * Writes what a caller has changed into the audit, in the transaction that changes it: the schedules, and their previous states (null:
    * there was none), in the same order. Not called if all stay as they were.
    */
-  note?: (
-    tx: Transaction,
-    changed: readonly ChangedSchedule[],
-    before: readonly (Schedule | null)[],
-  ) => Promise<void>;
+  note?: (tx: Transaction, changed: readonly ChangedSchedule[], before: readonly (Schedule | null)[]) => Promise<void>;
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
@@ -97,9 +87,7 @@ export async function changeFoundSchedules(
  * Does everything, and takes it back: a dry run is refused when the call itself would be. Answers the schedules as they
  * would have become. @throws as changeSchedules
  */
-export async function tryToChangeSchedules(
-  ...given: Parameters<typeof changeSchedules>
-): Promise<ChangedSchedule[]> {
+export async function tryToChangeSchedules(...given: Parameters<typeof changeSchedules>): Promise<ChangedSchedule[]> {
   const [deps, changes, check = () => undefined] = given;
   let changed: ChangedSchedule[] = [];
   const takenBack = new Error('this is taken back');
@@ -164,9 +152,7 @@ async function changeIn(
 ): Promise<Changed> {
   const ids = changes.map((change) => change.id);
   const found = await lockSchedules(tx, ids);
-  const further = changes.flatMap(({ calendars: named = [], scope }) =>
-    named.filter((id) => sees(scope, id)),
-  );
+  const further = changes.flatMap(({ calendars: named = [], scope }) => named.filter((id) => sees(scope, id)));
   const calendars = await shareCalendarsOf(tx, found.values(), further);
   // Read after the locks were taken: so nothing that was due when a lock was released is missed.
   const now = await databaseNow(tx);
@@ -236,8 +222,7 @@ async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], n
     await writeSchedules(tx, writes, now);
   } catch (error) {
     // Another caller has created one of the ids meanwhile: the next round finds it.
-    if (isUniqueViolation(error))
-      throw new TryAgain('a schedule of that id was created meanwhile', { cause: error });
+    if (isUniqueViolation(error)) throw new TryAgain('a schedule of that id was created meanwhile', { cause: error });
     throw error;
   }
 }

@@ -108,8 +108,7 @@ function createLine({ tls }: DatabaseUrl, host: Host): Line {
   };
   return {
     connect: () => {
-      if (state !== 'new')
-        throw new ConnectionLost('CONNECTION_CLOSED', `${hostText(host)} closed the connection`);
+      if (state !== 'new') throw new ConnectionLost('CONNECTION_CLOSED', `${hostText(host)} closed the connection`);
       state = 'usable';
       aging = setTimeout(() => (state = 'old'), LIFETIME_MS * (1 + Math.random())).unref();
       return openSocket(host, tls, (begun) => (socket = begun));

@@ -121,11 +121,7 @@ function withNameInside(text: string): string {
 }
 
 /** `naming`: which statements are prepared by name; never in a transaction, which would fail over an unknown name. */
-function executorOn(
-  host: Host,
-  { sql, isOpen }: Client,
-  preparedStatements: PreparedStatements | undefined,
-): Executor {
+function executorOn(host: Host, { sql, isOpen }: Client, preparedStatements: PreparedStatements | undefined): Executor {
   const send = (text: string, parameters: unknown[] = [], prepare = false) => {
     if (!isOpen()) throw new ConnectionLost('CONNECTION_ENDED', `the session on ${hostText(host)} has ended`);
     return sql.unsafe<postgres.Row[]>(withNameInside(text), parameters as never[], { prepare });

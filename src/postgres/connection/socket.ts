@@ -20,9 +20,7 @@ function connected(socket: Socket): Promise<Socket> {
   return new Promise((resolve, reject) => {
     socket.once('connect', () => resolve(socket));
     socket.once('error', reject);
-    socket.once('close', () =>
-      reject(Object.assign(new Error('connection closed'), { code: 'CONNECTION_CLOSED' })),
-    );
+    socket.once('close', () => reject(Object.assign(new Error('connection closed'), { code: 'CONNECTION_CLOSED' })));
   });
 }
 
@@ -63,8 +61,7 @@ function usesTls(host: Host, { mode }: DatabaseTls): boolean {
 async function secured(socket: Socket, host: Host, tls: DatabaseTls): Promise<Socket> {
   const offers = await offersTls(socket, host);
   if (!offers && tls.mode === 'prefer') return socket;
-  if (!offers)
-    throw new TlsFailed(`${hostText(host)} does not offer TLS, which sslmode=${tls.mode} asks for`);
+  if (!offers) throw new TlsFailed(`${hostText(host)} does not offer TLS, which sslmode=${tls.mode} asks for`);
   const options = await optionsOf(host, tls);
   const secure = connect({ ...options, socket });
   secure.on('error', () => undefined);
@@ -80,8 +77,7 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
  */
 function offersTls(socket: Socket, host: Host): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const lost = () =>
-      reject(new TlsFailed(`${hostText(host)} closed the connection when it was asked for TLS`));
+    const lost = () => reject(new TlsFailed(`${hostText(host)} closed the connection when it was asked for TLS`));
     socket.once('close', lost);
     socket.once('data', (answer) => {
       socket.off('close', lost);

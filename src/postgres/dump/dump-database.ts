@@ -46,17 +46,11 @@ export async function dumpDatabase(url: string, { path, version, signal }: Dumpi
   }
 }
 
-async function* partsOf(
-  session: Session,
-  head: DumpHead,
-  counted: { rows: number },
-): AsyncGenerator<Buffer | string> {
+async function* partsOf(session: Session, head: DumpHead, counted: { rows: number }): AsyncGenerator<Buffer | string> {
   yield lineOf(head);
   for (const one of TABLES) {
     yield lineOf(one);
-    for await (const piece of await session.copyOut(
-      `COPY (SELECT ${namesIn(one)} FROM "${one.table}") TO STDOUT`,
-    )) {
+    for await (const piece of await session.copyOut(`COPY (SELECT ${namesIn(one)} FROM "${one.table}") TO STDOUT`)) {
       counted.rows += rowsIn(piece as Buffer);
       yield piece as Buffer;
     }
@@ -190,8 +184,7 @@ async function copyTables(session: Session, reader: DumpReader, signal: AbortSig
 function knownTable({ table, columns }: DumpedTable): DumpedTable {
   const known = TABLES.find((one) => one.table === table);
   const isKnown = columns.every((name) => known?.columns.includes(name));
-  if (known === undefined || !isKnown)
-    throw new Error(`the file has a table that this version lacks: ${table}`);
+  if (known === undefined || !isKnown) throw new Error(`the file has a table that this version lacks: ${table}`);
   return { table, columns };
 }
 
@@ -219,9 +212,7 @@ function namesIn({ columns }: DumpedTable): string {
 /** @throws Error unless each column is known here */
 async function checkSchema(db: Executor): Promise<void> {
   if (!(await isOfThisVersion(db)))
-    throw new Error(
-      'the schema of the database is not that of this version of firelock: use the one that works on it',
-    );
+    throw new Error('the schema of the database is not that of this version of firelock: use the one that works on it');
 }
 
 /** A dump may take long, and so may who reads it. */

@@ -78,9 +78,7 @@ async function untilDone(
 }
 
 function isInTheWay(error: unknown): boolean {
-  return (
-    isLockedByOthers(error) || isStatementCancelled(error) || isRepeatable(error) || error instanceof NotNow
-  );
+  return isLockedByOthers(error) || isStatementCancelled(error) || isRepeatable(error) || error instanceof NotNow;
 }
 
 /** What a role or a database sets for statements that run outside of a transaction; null: nothing. */
@@ -135,9 +133,7 @@ async function buildIndexOf(steps: Steps, statement: string): Promise<boolean> {
 /** The parent's index has no rows. A partition that is made from now on gets its own with it, and one may be dropped at any moment. */
 async function buildOnPartitions(steps: Steps, { name, table, unique, on }: Index): Promise<void> {
   const { database, shortly } = steps;
-  await shortly((tx) =>
-    tx.execute(sql.raw(`CREATE ${unique}INDEX IF NOT EXISTS "${name}" ON ONLY "${table}" ${on}`)),
-  );
+  await shortly((tx) => tx.execute(sql.raw(`CREATE ${unique}INDEX IF NOT EXISTS "${name}" ON ONLY "${table}" ${on}`)));
   for (;;) {
     const partition = await database.run((db) => nextWithout(db, name, table));
     if (partition === null) return;

@@ -16,10 +16,7 @@ const PING_MS = 1_000;
  *
  * `work` gets the id of the backend that holds the lock.
  */
-export async function asMigrator<T>(
-  database: Database,
-  work: (holder: number) => Promise<T>,
-): Promise<T | null> {
+export async function asMigrator<T>(database: Database, work: (holder: number) => Promise<T>): Promise<T | null> {
   return database.transaction(async (tx) => {
     const holder = await tryAdvisory(tx, sql`'firelock migrations '`);
     return holder === null ? null : whileHeld(tx, work(holder));

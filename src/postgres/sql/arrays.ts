@@ -43,9 +43,7 @@ function msOf(at: Instant | null): number | null {
 /** Values whose text needs no quotes: ids, numbers, instants. */
 function plain(values: readonly (string | number | boolean | null)[]): string {
   if (!values.includes(null)) return `{${values.join(',')}}`;
-  return values.some((value) => value !== null)
-    ? `{${values.map((value) => value ?? 'NULL').join(',')}}`
-    : '{}';
+  return values.some((value) => value !== null) ? `{${values.map((value) => value ?? 'NULL').join(',')}}` : '{}';
 }
 
 function quoted(value: string): string {

@@ -84,7 +84,5 @@ function withoutCase(text: string): { small: string; others: [letter: string, sm
 /** Single characters only: ß has no other form. The last σ of a word is another letter than those before. */
 function formsOf(small: string): string[] {
   const forms = ['σ', 'ς'].includes(small) ? ['σ', 'ς'] : [small];
-  return [...forms, ...forms.map((form) => form.toUpperCase())].filter(
-    (form) => Array.from(form).length === 1,
-  );
+  return [...forms, ...forms.map((form) => form.toUpperCase())].filter((form) => Array.from(form).length === 1);
 }

@@ -36,8 +36,7 @@ export function recordsOf<Item extends object>(db: Executor) {
 
 /** The same, for a statement as `queryPrepared` takes it. */
 export function preparedRecordsOf<Item extends object>(db: Executor) {
-  return async (statement: SQL): Promise<Item[]> =>
-    inRecords(await executePrepared<RowOfDriver>(db, statement));
+  return async (statement: SQL): Promise<Item[]> => inRecords(await executePrepared<RowOfDriver>(db, statement));
 }
 
 /** The values of the one column that a statement answers. */

@@ -148,9 +148,7 @@ export function batchCalls<Asked, Answer>({
 
   function nextBatch(): Call<Asked, Answer>[] {
     let weight = 0;
-    const tooMuch = waiting.findIndex(
-      ({ asked }, index) => (weight += weightOf(asked)) > maxWeight && index > 0,
-    );
+    const tooMuch = waiting.findIndex(({ asked }, index) => (weight += weightOf(asked)) > maxWeight && index > 0);
     const size = tooMuch === -1 ? waiting.length : tooMuch;
     const batch = waiting.slice(0, size);
     waiting = waiting.slice(size);

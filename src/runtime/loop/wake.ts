@@ -34,8 +34,7 @@ export function wakeFor(
 
 /** What all parts of a commit have left. */
 export function allWork(parts: readonly Work[]): Required<Work> {
-  const sum = (name: 'effects' | 'toClaim' | 'messages') =>
-    parts.reduce((total, part) => total + (part[name] ?? 0), 0);
+  const sum = (name: 'effects' | 'toClaim' | 'messages') => parts.reduce((total, part) => total + (part[name] ?? 0), 0);
   const any = (name: 'toPull' | 'toAdmit') => parts.some((part) => part[name] === true);
   return {
     ...{ effects: sum('effects'), toClaim: sum('toClaim'), messages: sum('messages') },

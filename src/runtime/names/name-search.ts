@@ -96,9 +96,7 @@ function usefulFamilies(): Family[] {
 async function ask(resolver: Resolver, name: string, family: Family): Promise<AddressAnswer> {
   try {
     const records =
-      family === 4
-        ? await resolver.resolve4(name, { ttl: true })
-        : await resolver.resolve6(name, { ttl: true });
+      family === 4 ? await resolver.resolve4(name, { ttl: true }) : await resolver.resolve6(name, { ttl: true });
     const addresses = records.map(({ address }) => ({ address, family }));
     return { kind: 'found', addresses, seconds: Math.min(...records.map(({ ttl }) => ttl)) };
   } catch (error) {
@@ -125,7 +123,6 @@ function joined(answers: readonly AddressAnswer[]): AddressAnswer {
       seconds: Math.min(...found.map(({ seconds }) => seconds)),
     };
   return (
-    answers.find(({ kind }) => kind === 'silent') ??
-    answers.find(({ kind }) => kind === 'failed') ?? { kind: 'none' }
+    answers.find(({ kind }) => kind === 'silent') ?? answers.find(({ kind }) => kind === 'failed') ?? { kind: 'none' }
   );
 }

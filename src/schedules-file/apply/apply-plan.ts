@@ -1,11 +1,4 @@
-import {
-  type FileFault,
-  type Kind,
-  entryText,
-  faultOf,
-  type FilePlan,
-  type ToSend,
-} from '../schedules-file.ts';
+import { type FileFault, type Kind, entryText, faultOf, type FilePlan, type ToSend } from '../schedules-file.ts';
 import { type ApiCaller, Refused, ask } from './caller.ts';
 import { batchesOf } from './plan-schedules.ts';
 
@@ -33,10 +26,7 @@ export class NotApplied extends Error {
  * Carries out a plan: limits, calendars, connections and notifiers, then schedules, each thousand of them all or none, then the deletions.
  * @throws NotApplied, and the errors of the caller
  */
-export async function applyPlan(
-  caller: ApiCaller,
-  { toSend, toDelete, changes }: FilePlan,
-): Promise<Applied> {
+export async function applyPlan(caller: ApiCaller, { toSend, toDelete, changes }: FilePlan): Promise<Applied> {
   const applied: Applied = { created: 0, updated: 0, deleted: 0 };
   const createdIds = new Set(
     changes.filter(({ change }) => change === 'created').map(({ kind, id }) => `${kind} ${id}`),
@@ -47,9 +37,7 @@ export async function applyPlan(
   try {
     for (const kind of ['limits', 'calendars', 'connections', 'notifiers'] as const satisfies Kind[]) {
       for (const one of toSend[kind]) {
-        await sending([one], '', () =>
-          ask(caller, 'PUT', `${kind}/${encodeURIComponent(one.entry.id)}`, textOf(one)),
-        );
+        await sending([one], '', () => ask(caller, 'PUT', `${kind}/${encodeURIComponent(one.entry.id)}`, textOf(one)));
         done(one);
       }
     }
@@ -58,9 +46,7 @@ export async function applyPlan(
       items.forEach(done);
     }
     for (const { id, version } of toDelete) {
-      await ask(caller, 'DELETE', `schedules/${id}`, undefined, { 'if-match': `"${version}"` }).catch(
-        unlessGone,
-      );
+      await ask(caller, 'DELETE', `schedules/${id}`, undefined, { 'if-match': `"${version}"` }).catch(unlessGone);
       applied.deleted += 1;
     }
     return applied;
@@ -85,11 +71,7 @@ class Places extends Error {
   }
 }
 
-async function sending(
-  items: readonly ToSend[],
-  prefix: string,
-  send: () => Promise<unknown>,
-): Promise<void> {
+async function sending(items: readonly ToSend[], prefix: string, send: () => Promise<unknown>): Promise<void> {
   try {
     await send();
   } catch (error) {

@@ -34,10 +34,7 @@ export async function ask(caller: ApiCaller, ...[method, path, ...rest]: Paramet
 }
 
 /** All items of a list, page by page. */
-export async function* listAll(
-  caller: ApiCaller,
-  path: string,
-): AsyncGenerator<Record<string, unknown>, void, void> {
+export async function* listAll(caller: ApiCaller, path: string): AsyncGenerator<Record<string, unknown>, void, void> {
   let cursor: string | null = null;
   do {
     const more: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;

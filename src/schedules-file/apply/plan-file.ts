@@ -85,11 +85,7 @@ async function planNamed(caller: ApiCaller, entries: SchedulesFile['entries']) {
 }
 
 /** Schedules of the caller that have the label of the set and are not in the file; followers come before the schedules that they follow. */
-async function besideFile(
-  caller: ApiCaller,
-  { set, entries }: SchedulesFile,
-  scope: Scope,
-): Promise<ToDelete[]> {
+async function besideFile(caller: ApiCaller, { set, entries }: SchedulesFile, scope: Scope): Promise<ToDelete[]> {
   if (set === null) return [];
   const inFile = new Set(entries.schedules.map(({ id }) => id));
   const doomed = new Map<string, ToDelete & { parent: string | null }>();
@@ -100,8 +96,7 @@ async function besideFile(
   }
   const depth = (id: string): number => {
     let steps = 0;
-    for (let at = doomed.get(id)?.parent ?? null; at !== null; at = doomed.get(at)?.parent ?? null)
-      steps += 1;
+    for (let at = doomed.get(id)?.parent ?? null; at !== null; at = doomed.get(at)?.parent ?? null) steps += 1;
     return steps;
   };
   return [...doomed.values()]

@@ -114,12 +114,7 @@ function refusedAmong(
   return refused;
 }
 
-function note(
-  planned: PlannedSchedules,
-  entry: FileEntry,
-  isNew: boolean,
-  changes: readonly FieldChange[],
-): void {
+function note(planned: PlannedSchedules, entry: FileEntry, isNew: boolean, changes: readonly FieldChange[]): void {
   const { id, kind } = entry;
   const kept = keepWhatIsNotSaid(changes, entry);
   if (!isNew && kept.changes.length === 0) {

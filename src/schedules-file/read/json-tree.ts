@@ -32,12 +32,7 @@ const DEEPEST = 61;
 export const MAX_EXPANDED = 1_000_000;
 
 /** The value of a node, as JSON.stringify writes it: numbers keep their digits. A value that JSON does not have is a fault. */
-export function treeOf(
-  node: unknown,
-  reading: Reading,
-  path: readonly string[] = [],
-  inAlias = false,
-): unknown {
+export function treeOf(node: unknown, reading: Reading, path: readonly string[] = [], inAlias = false): unknown {
   const { document, fault, expansion } = reading;
   const isExpanding = inAlias || isAlias(node);
   const at = resolved(node, document);
@@ -170,9 +165,7 @@ export function substitute(text: string, variables: FileVariables): { text: stri
  */
 export function isSecret(kind: Kind, path: readonly string[]): boolean {
   if (kind === 'notifiers')
-    return (
-      path[0] === 'channel' && (path.join('.') === 'channel.routingKey' || isSecretOfTarget(path.slice(1)))
-    );
+    return path[0] === 'channel' && (path.join('.') === 'channel.routingKey' || isSecretOfTarget(path.slice(1)));
   return kind === 'connections' ? isCredential(path) : kind === 'schedules' && isSecretOfTarget(path);
 }
 

@@ -1,23 +1,7 @@
-import {
-  type Document,
-  LineCounter,
-  type Node,
-  type YAMLMap,
-  isMap,
-  isScalar,
-  isSeq,
-  parseDocument,
-} from 'yaml';
+import { type Document, LineCounter, type Node, type YAMLMap, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import { pointer } from '../../core/json-text.ts';
 import type { FileVariables } from '../../core/secrets/file-variables.ts';
-import {
-  type FileEntry,
-  KINDS,
-  type Kind,
-  SET_LABEL,
-  SINGULAR,
-  type SchedulesFile,
-} from '../schedules-file.ts';
+import { type FileEntry, KINDS, type Kind, SET_LABEL, SINGULAR, type SchedulesFile } from '../schedules-file.ts';
 import { cutIntoItems } from './cut-items.ts';
 import {
   isSecret,
@@ -43,10 +27,7 @@ interface Options {
 const CUT_ABOVE = 1_000_000;
 
 /** Reads YAML, which includes JSON. Never throws: faults are in `faults`. */
-export function readSchedulesFile(
-  source: string,
-  { variables, set, cutAbove = CUT_ABOVE }: Options,
-): SchedulesFile {
+export function readSchedulesFile(source: string, { variables, set, cutAbove = CUT_ABOVE }: Options): SchedulesFile {
   const file: SchedulesFile = {
     set: set ?? null,
     prune: false,
@@ -161,11 +142,7 @@ function readItems(reading: FileReading, kind: Kind, list: unknown): void {
     const id = isMap(at) ? at.get('id') : null;
     if (!isMap(at)) faultAt(reading, item, `${SINGULAR[kind]}: must be an object with an id`);
     else if (typeof id !== 'string')
-      faultAt(
-        reading,
-        item,
-        `${SINGULAR[kind]}, /id: ${id === undefined ? 'is required' : 'must be a string'}`,
-      );
+      faultAt(reading, item, `${SINGULAR[kind]}, /id: ${id === undefined ? 'is required' : 'must be a string'}`);
     else {
       const line = reading.lineAt(offsetAt(at, '/id', reading.document));
       const earlier = first.get(id);

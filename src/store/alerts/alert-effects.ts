@@ -63,11 +63,7 @@ interface TakenAway {
  * Closes all episodes of these schedules: a person paused or deleted them. The notifiers that were told of one are seen to by the watch:
  * an incident is resolved, and no chat hears of it.
  */
-export async function closeAlertsOf(
-  tx: Transaction,
-  taken: readonly TakenAway[],
-  at: Instant,
-): Promise<void> {
+export async function closeAlertsOf(tx: Transaction, taken: readonly TakenAway[], at: Instant): Promise<void> {
   if (taken.length === 0) return;
   await tx.execute(sql`-- closeAlertsOf
     WITH closed AS (

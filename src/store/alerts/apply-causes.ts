@@ -123,10 +123,7 @@ const NOTHING: AppliedCauses = {
 };
 
 /** Once that is committed. */
-export function emitAlerts(
-  events: EventBus,
-  { opened, closed }: Pick<AppliedCauses, 'opened' | 'closed'>,
-): void {
+export function emitAlerts(events: EventBus, { opened, closed }: Pick<AppliedCauses, 'opened' | 'closed'>): void {
   if (opened.length > 0) events.emit({ type: 'alertsOpened', alerts: opened });
   if (closed.length > 0) events.emit({ type: 'alertsClosed', alerts: closed });
   const late = opened.filter(({ kind }) => kind === 'late');

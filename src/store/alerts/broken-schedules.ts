@@ -1,12 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import {
-  type Cause,
-  type Known,
-  type OpenEpisode,
-  FLAP_SECONDS,
-  soonerLook,
-} from '../../core/alerts/episode.ts';
+import { type Cause, type Known, type OpenEpisode, FLAP_SECONDS, soonerLook } from '../../core/alerts/episode.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { judgeLateness, type OutcomeWatch } from '../../core/schedules/outcome-watch.ts';
@@ -35,8 +29,7 @@ export interface OpenAlert extends OpenEpisode {
   lookAt: Instant | null;
 }
 
-type Found =
-  'isPausedByFirelock' | 'resumedAt' | 'lateSince' | 'wellAt' | 'open' | 'over' | 'watch' | 'labels';
+type Found = 'isPausedByFirelock' | 'resumedAt' | 'lateSince' | 'wellAt' | 'open' | 'over' | 'watch' | 'labels';
 
 /** What its own row says, and its version: by whom it was written, null by a caller without a name. */
 interface ScheduleRow extends Omit<BrokenScheduleRow, Found> {
@@ -170,10 +163,7 @@ async function resumedAfter(
   return new Map(rows.flatMap(({ uid, at }) => (at === null ? [] : [[uid, at]])));
 }
 
-async function openEpisodes(
-  tx: Transaction,
-  uids: readonly string[],
-): Promise<Map<string, Map<AlertKind, OpenAlert>>> {
+async function openEpisodes(tx: Transaction, uids: readonly string[]): Promise<Map<string, Map<AlertKind, OpenAlert>>> {
   const rows = await recordsOf<OpenAlert & { scheduleUid: string; kind: AlertKind }>(tx)(sql`-- openEpisodes
     SELECT id, schedule_uid, kind, since, broken_at, failures, look_at FROM alerts WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
   const found = new Map<string, Map<AlertKind, OpenAlert>>();
@@ -201,16 +191,11 @@ async function overEpisodes(
     WHERE schedule_uid = ANY (${uuids([...new Set(asked.map(({ uid }) => uid))])})
       AND until IS NOT NULL AND until >= ${new Date(first).toISOString()} ORDER BY schedule_uid, kind, until DESC`);
   const found = Map.groupBy(rows, ({ scheduleUid }) => scheduleUid);
-  return new Map(
-    [...found].map(([uid, of]) => [uid, new Map(of.map(({ id, kind, until }) => [kind, { id, until }]))]),
-  );
+  return new Map([...found].map(([uid, of]) => [uid, new Map(of.map(({ id, kind, until }) => [kind, { id, until }]))]));
 }
 
 /** By id. */
-export async function readBreakingRuns(
-  tx: Transaction,
-  ids: readonly string[],
-): Promise<Map<string, BreakingRun>> {
+export async function readBreakingRuns(tx: Transaction, ids: readonly string[]): Promise<Map<string, BreakingRun>> {
   if (ids.length === 0) return new Map();
   const rows = await recordsOf<BreakingRun & { id: string }>(tx)(sql`-- readBreakingRuns
     SELECT id, status, reason, error, unmet_reason, scheduled_for, coalesced_from FROM all_runs WHERE id = ANY (${uuids(ids)})`);

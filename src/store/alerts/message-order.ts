@@ -24,11 +24,7 @@ interface Changes {
  * message goes on without it, so that what waits for it still does, or is cancelled if nothing is left. Then the change is all that is
  * told; of an incident that was not opened, nothing.
  */
-export async function tellingsOfChanges(
-  tx: Transaction,
-  changes: readonly Changes[],
-  at: TextsAt,
-): Promise<Telling[]> {
+export async function tellingsOfChanges(tx: Transaction, changes: readonly Changes[], at: TextsAt): Promise<Telling[]> {
   const messages = await messagesOf(tx, changes);
   const open = new Map((await lockOpenRuns(tx, idsOf(messages), 'skipLocked')).map((run) => [run.id, run]));
   const untold = messages.filter(({ run_id }) => isUntold(open.get(run_id)));
@@ -100,12 +96,10 @@ async function writeAnew(
   messages: ReadonlyMap<string, MessageRow>,
   { open, notifiers, at }: WrittenBy,
 ): Promise<void> {
-  const all = [...messages.values()].flatMap(
-    ({ run_id: runId, notifier_id, event, fallback_for: fallbackFor }) => {
-      const [run, notifier] = [open.get(runId), notifiers.get(notifier_id)];
-      return run && notifier ? [{ runId, run, notifier, event, fallbackFor }] : [];
-    },
-  );
+  const all = [...messages.values()].flatMap(({ run_id: runId, notifier_id, event, fallback_for: fallbackFor }) => {
+    const [run, notifier] = [open.get(runId), notifiers.get(notifier_id)];
+    return run && notifier ? [{ runId, run, notifier, event, fallbackFor }] : [];
+  });
   const payloads = await payloadsOf(tx, all, at);
   await saveLockedRuns(
     tx,
@@ -129,10 +123,7 @@ interface WrittenBy {
  * Of these episodes those whose end waits to be told by a message that another transaction has: if one of them opens again now, that end
  * can be neither taken out nor waited for.
  */
-export async function endsHeldByOthers(
-  tx: Transaction,
-  alertIds: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function endsHeldByOthers(tx: Transaction, alertIds: readonly string[]): Promise<ReadonlySet<string>> {
   if (alertIds.length === 0) return new Set();
   const rows = await rowsOf<{ alert_id: string; run_id: string }>(tx)(sql`-- endsHeldByOthers
     SELECT a.alert_id, a.run_id FROM message_alerts a JOIN messages m ON m.run_id = a.run_id AND m.event = 'recovered'

@@ -1,11 +1,5 @@
 import { sql } from 'drizzle-orm';
-import {
-  type Alert,
-  type MessageEvent,
-  type ToldAlert,
-  alertUrl,
-  MAX_TOLD,
-} from '../../core/alerts/alert.ts';
+import { type Alert, type MessageEvent, type ToldAlert, alertUrl, MAX_TOLD } from '../../core/alerts/alert.ts';
 import { isSlackItself, type Notifier } from '../../core/alerts/notifier.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -75,9 +69,6 @@ export async function payloadsOf(
   );
 }
 
-function toldAlert(
-  { labels, messageId: _of, count: _count, ...alert }: Told,
-  publicUrl: string | null,
-): ToldAlert {
+function toldAlert({ labels, messageId: _of, count: _count, ...alert }: Told, publicUrl: string | null): ToldAlert {
   return { ...alert, labels: labels ?? {}, url: alertUrl(publicUrl, alert) };
 }

@@ -92,11 +92,7 @@ function draftsOf(telling: Telling, now: Instant): Draft[] {
   }));
 }
 
-function runOf(
-  { runId: id, notifier, gathersUntil }: Draft,
-  ownPayload: string | null,
-  now: Instant,
-): RunRecord {
+function runOf({ runId: id, notifier, gathersUntil }: Draft, ownPayload: string | null, now: Instant): RunRecord {
   const status = gathersUntil === null ? 'pending' : 'waiting';
   const given = { id, status, dueAt: gathersUntil ?? now, priority: PRIORITY_RANK.high, ownPayload } as const;
   return messageRun(notifier, given, now);

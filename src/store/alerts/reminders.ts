@@ -110,10 +110,7 @@ async function noteDue(
   now: Instant,
 ): Promise<{ alert_id: string; notifier_id: string; what: What }[]> {
   if (due.length === 0) return [];
-  const [at, hold] = [
-    sql`${isoInstant(now)}::timestamptz`,
-    sql`make_interval(secs => ${HOLD_MS / 1000}::float8)`,
-  ];
+  const [at, hold] = [sql`${isoInstant(now)}::timestamptz`, sql`make_interval(secs => ${HOLD_MS / 1000}::float8)`];
   return rowsOf<{ alert_id: string; notifier_id: string; what: What }>(tx)(sql`-- noteDue
     WITH due AS MATERIALIZED (
       SELECT d.*, make_interval(secs => d.seconds::float8) AS rest, t.held_until, a.until,

@@ -9,14 +9,7 @@ import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 
 /** The kinds of which runs show whether they are over. */
-const SHOWN = [
-  'failed',
-  'unstarted',
-  'slow',
-  'tooFast',
-  'result',
-  'missed',
-] as const satisfies readonly AlertKind[];
+const SHOWN = ['failed', 'unstarted', 'slow', 'tooFast', 'result', 'missed'] as const satisfies readonly AlertKind[];
 
 /** What broke a schedule, or may have: by kind, the newest moment. */
 interface Broken {
@@ -64,9 +57,7 @@ export async function shownByRuns(
   const results = await newestResults(tx, asked, first);
   return new Map(
     rows.map((row) => {
-      const shown = SHOWN.map(
-        (kind) => [kind, kind === 'result' ? results.get(row.uid) : row[kind]] as const,
-      );
+      const shown = SHOWN.map((kind) => [kind, kind === 'result' ? results.get(row.uid) : row[kind]] as const);
       return [row.uid, new Map(shown.flatMap(([kind, at]) => (at ? [[kind, toInstant(at)]] : [])))];
     }),
   );
@@ -100,9 +91,7 @@ async function newestResults(
       FROM (SELECT * FROM history WHERE schedule_uid = u.uid AND ended_at >= ${new Date(since).toISOString()}
         ORDER BY id DESC LIMIT ${LOOKED_AT}) AS h
       WHERE status = 'succeeded' ORDER BY id DESC LIMIT 1) AS newest`);
-  return new Map(
-    rows.flatMap((row) => (isAsExpected(row, asked.get(row.uid) ?? []) ? [[row.uid, row.at]] : [])),
-  );
+  return new Map(rows.flatMap((row) => (isAsExpected(row, asked.get(row.uid) ?? []) ? [[row.uid, row.at]] : [])));
 }
 
 /** Of a result that was cut, only its own verdict is known. */

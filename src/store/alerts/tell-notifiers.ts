@@ -85,10 +85,7 @@ function againOf({ opened }: JudgedSchedule): string[] {
   return opened.flatMap(({ id, isAgain }) => (isAgain ? [id] : []));
 }
 
-async function tellingsOf(
-  tx: Transaction,
-  judged: readonly JudgedSchedule[],
-): Promise<Map<string, string[]>> {
+async function tellingsOf(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Map<string, string[]>> {
   const ids = judged.flatMap(({ judged: { closed } }) => closed.map(({ id }) => id));
   if (ids.length === 0) return new Map();
   const rows = await rowsOf<{ alert_id: string; notifier_id: string }>(tx)(sql`-- tellingsOf
@@ -130,11 +127,7 @@ interface Opening {
 }
 
 /** Notes that these have opened. Answers which of them are to be told now, by the notifier; of the others, the watch tells later. */
-async function noteOpenings(
-  tx: Transaction,
-  opened: readonly Opening[],
-  now: Instant,
-): Promise<Map<string, string[]>> {
+async function noteOpenings(tx: Transaction, opened: readonly Opening[], now: Instant): Promise<Map<string, string[]>> {
   if (opened.length === 0) return new Map();
   const held = now + HOLD_MS;
   const isHeld = heldAt(now);
@@ -164,11 +157,7 @@ function remindAt({ remindSeconds }: Notifier, now: Instant): Instant | null {
 }
 
 /** Of these, which open again, notifiers that speak of them no more are to hear no more. */
-async function forgetOthers(
-  tx: Transaction,
-  again: readonly string[],
-  opened: readonly Opening[],
-): Promise<void> {
+async function forgetOthers(tx: Transaction, again: readonly string[], opened: readonly Opening[]): Promise<void> {
   if (again.length === 0) return;
   await tx.execute(sql`-- forgetOthers
     DELETE FROM alert_tellings WHERE alert_id = ANY (${uuids(again)}) AND told_over AND (alert_id, notifier_id) NOT IN (
@@ -176,11 +165,7 @@ async function forgetOthers(
 }
 
 /** Notes that these are over. Answers which of them are to be told now, by the notifier; of the others, the watch tells later. */
-async function noteEnds(
-  tx: Transaction,
-  closed: readonly string[],
-  now: Instant,
-): Promise<Map<string, string[]>> {
+async function noteEnds(tx: Transaction, closed: readonly string[], now: Instant): Promise<Map<string, string[]>> {
   if (closed.length === 0) return new Map();
   const [isHeld, held] = [heldAt(now), sql`${isoInstant(now + HOLD_MS)}::timestamptz`];
   const rows = await rowsOf<{ alert_id: string; notifier_id: string }>(tx)(sql`-- noteEnds

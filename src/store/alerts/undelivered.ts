@@ -126,10 +126,7 @@ async function tellingsOf(
 }
 
 /** By the run of the message: whether it is about episodes that are open, and about some that are over and the fallback was not told so. */
-async function openAndOver(
-  tx: Transaction,
-  told: readonly Passing[],
-): Promise<Map<string, { is_open: boolean }[]>> {
+async function openAndOver(tx: Transaction, told: readonly Passing[]): Promise<Map<string, { is_open: boolean }[]>> {
   if (told.length === 0) return new Map();
   const rows = await rowsOf<{ run_id: string; is_open: boolean }>(tx)(sql`-- openAndOver
     SELECT DISTINCT p.run_id, e.until IS NULL AS is_open

@@ -207,7 +207,6 @@ function all(conditions: readonly SQL[]): SQL {
 
 /** Repeats the condition of the index that leaves completions out, unless the filter asks for these. */
 function actionIn(actions: readonly AuditAction[]): SQL {
-  const among =
-    actions.length === 1 ? sql`action = ${actions[0]}` : sql`action = ANY (${texts([...actions])})`;
+  const among = actions.length === 1 ? sql`action = ${actions[0]}` : sql`action = ANY (${texts([...actions])})`;
   return actions.includes('run.complete') ? among : sql`action <> 'run.complete' AND ${among}`;
 }

@@ -54,8 +54,7 @@ export async function endSlice(
       : locked.filter(isReplaceable).map((run) => replacedBy(run, now));
   const saved = await saveLockedRuns(tx, changes);
   const stays = found.length > ids.length || locked.length < ids.length || besides.length > 0;
-  const isDone =
-    !stays && ids.length < limit && !(kind === 'replaced' && (await isBeingMarked(tx, scheduleUid)));
+  const isDone = !stays && ids.length < limit && !(kind === 'replaced' && (await isBeingMarked(tx, scheduleUid)));
   // What is waiting may start once nothing is active: these ends cause no judgement of their own.
   const judged = isDone && kind === 'replaced' ? await writeOverlapEffects(tx, [scheduleUid]) : 0;
   return {

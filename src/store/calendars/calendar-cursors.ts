@@ -63,10 +63,7 @@ const usersWith = (
   FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid`;
 
 /** When the newest versions of schedules were written. */
-export async function readUpdatedAt(
-  db: Executor,
-  uids: readonly string[],
-): Promise<ReadonlyMap<string, Instant>> {
+export async function readUpdatedAt(db: Executor, uids: readonly string[]): Promise<ReadonlyMap<string, Instant>> {
   if (uids.length === 0) return new Map();
   const rows = await recordsOf<{ uid: string; updatedAt: Instant }>(db)(sql`-- readUpdatedAt
     SELECT uid, updated_at FROM schedules WHERE uid = ANY (${uuids(uids)})`);

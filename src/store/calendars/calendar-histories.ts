@@ -33,11 +33,7 @@ export const NO_KNOWN_CALENDARS: KnownCalendars = {
 };
 
 /** One statement, and another one for versions that this process has not read before. None if no calendar is asked for. */
-export async function readCalendars(
-  db: Executor,
-  ids: readonly string[],
-  since: Instant,
-): Promise<KnownCalendars> {
+export async function readCalendars(db: Executor, ids: readonly string[], since: Instant): Promise<KnownCalendars> {
   if (ids.length === 0) return NO_KNOWN_CALENDARS;
   const heads = await readHeads(db, [...new Set(ids)], since);
   const contentOf = await readContents(db, heads);
@@ -174,14 +170,9 @@ export async function shareCalendars(tx: Transaction, ids: readonly string[]): P
  * The same, and answers their editions (`calendarEdition`). A calendar that is being edited at this moment is passed over, and missing
  * in the answer: no fire waits for an edit.
  */
-export async function shareFreeCalendars(
-  tx: Transaction,
-  ids: readonly string[],
-): Promise<Map<string, string>> {
+export async function shareFreeCalendars(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<{ id: string; version: number; edition: string | null }>(
-    tx,
-  )(sql`-- shareFreeCalendars
+  const rows = await rowsOf<{ id: string; version: number; edition: string | null }>(tx)(sql`-- shareFreeCalendars
     SELECT c.id, c.version, v.edition FROM calendars c JOIN calendar_versions v ON v.calendar_id = c.id AND v.version = c.version
     WHERE c.id = ANY (${texts(ids)}) ORDER BY c.id FOR SHARE OF c SKIP LOCKED`);
   return new Map(rows.map((row) => [row.id, calendarEdition(row)]));

@@ -147,11 +147,7 @@ export async function dropReplacedBefore(db: Executor, before: Instant, limit: n
 }
 
 /** Later than the previous version, whatever the clock says: versions are in the order of time. */
-async function addVersion(
-  tx: Transaction,
-  id: string,
-  dates: SQL,
-): Promise<{ version: number; at: Instant }> {
+async function addVersion(tx: Transaction, id: string, dates: SQL): Promise<{ version: number; at: Instant }> {
   const [row] = await rowsOf<{ version: number; at: InstantText }>(tx)(sql`-- addVersion
     INSERT INTO calendar_versions (calendar_id, version, at, dates, edition)
     SELECT ${id}, coalesce(last.version, 0) + 1,

@@ -86,7 +86,7 @@ function parentIdOf({ runId, scheduleUid }: Effect): string {
 }
 
 /** A schedule that was created after the end was recorded does not follow it, however long its other followers take. */
-// eslint-disable-next-line max-lines-per-function -- one statement
+// oxlint-disable-next-line max-lines-per-function -- one statement
 async function insertRunsOf(
   tx: Transaction,
   pairs: readonly FollowerPair[],

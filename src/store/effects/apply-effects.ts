@@ -54,7 +54,7 @@ interface ApplyingDeps {
  * Does these effects, and deletes those that are done: all in this transaction. What would be too much for one transaction is done in
  * part, and the rest of it by later ones.
  */
-// eslint-disable-next-line max-lines-per-function -- a line for each kind
+// oxlint-disable-next-line max-lines-per-function -- a line for each kind
 export async function applyEffects(
   tx: Transaction,
   effects: readonly Effect[],
@@ -78,13 +78,7 @@ export async function applyEffects(
     toClaim: alerts.messages.toSend + passedOn.messages.toSend,
     messages: alerts.messages.gathering + passedOn.messages.gathering,
   };
-  const begun = [
-    ...counted.begun,
-    ...followed.begun,
-    ...overlaps.begun,
-    ...passedOn.begun,
-    ...reopened.begun,
-  ];
+  const begun = [...counted.begun, ...followed.begun, ...overlaps.begun, ...passedOn.begun, ...reopened.begun];
   const later = [...causes.filter(({ scheduleUid }) => alerts.later.has(scheduleUid)), ...reopened.later];
   await moveBehind(tx, begun);
   const unfinished = [
@@ -130,9 +124,7 @@ async function countEnds(tx: Transaction, ends: readonly Effect[]) {
 
 /** Judges the schedules of these effects, and others whose rows are locked. */
 async function judgeAgain(tx: Transaction, toJudge: readonly Effect[], lockedUids: readonly string[]) {
-  const { free, locked } = await lockFreeSchedules(tx, [
-    ...new Set(toJudge.map(({ scheduleUid }) => scheduleUid)),
-  ]);
+  const { free, locked } = await lockFreeSchedules(tx, [...new Set(toJudge.map(({ scheduleUid }) => scheduleUid))]);
   const uids = [...new Set([...free, ...lockedUids])];
   const judged = await judgeOverlapsUnderLock(tx, uids);
   const again = toJudge.filter(({ scheduleUid }) => judged.again.includes(scheduleUid));

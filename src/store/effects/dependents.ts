@@ -150,11 +150,7 @@ interface EdgeRow {
  * Leaves out runs that were opened again, or have ended once more: newer dependents must not take this end for the one they wait for.
  * One statement, so that it sees the run and the edges at one moment. At most `share` edges of each end.
  */
-async function openEdges(
-  tx: Transaction,
-  ends: readonly EndedDependency[],
-  share: number,
-): Promise<EdgeRow[]> {
+async function openEdges(tx: Transaction, ends: readonly EndedDependency[], share: number): Promise<EdgeRow[]> {
   return rowsOf<EdgeRow>(tx)(sql`-- openEdges
     SELECT d.depends_on, d.run_id, e.status
     FROM (SELECT * FROM unnest(${bigints(ends.map(({ id }) => id))}, ${uuids(ends.map(({ runId }) => runId))},

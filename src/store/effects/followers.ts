@@ -84,10 +84,7 @@ export async function keepFollowed(tx: Executor, ids: readonly string[]): Promis
 }
 
 /** What these schedules follow, and what those follow, and so on, by uid; null: it follows none. */
-export async function followedFrom(
-  tx: Executor,
-  uids: readonly string[],
-): Promise<Map<string, string | null>> {
+export async function followedFrom(tx: Executor, uids: readonly string[]): Promise<Map<string, string | null>> {
   if (uids.length === 0) return new Map();
   const rows = await rowsOf<{ uid: string; after_uid: string | null }>(tx)(sql`-- followedFrom
     WITH RECURSIVE above AS (

@@ -70,19 +70,14 @@ export async function reopenDependents(tx: Transaction, effects: readonly Effect
     .map((from) => ({ from, to: openedAgain(from, dependencies, now) }));
   await countAgain(tx, dependencies, new Set(changes.map(({ to }) => to.id)));
   const written = await saveLockedRuns(tx, changes);
-  const next = changes.flatMap(({ to: run }) =>
-    [...new Set(scopes.get(run.id))].map((scope) => ({ run, scope })),
-  );
+  const next = changes.flatMap(({ to: run }) => [...new Set(scopes.get(run.id))].map((scope) => ({ run, scope })));
   const held = new Set(steps.filter(({ failed }) => failed.some(isLocked)).map(({ effect }) => effect));
   const others = steps.filter(({ effect }) => !held.has(effect));
   return {
     changes,
     unfinished: [...held],
     begun: others.flatMap(({ effect, doneThrough }) => (doneThrough ? [{ ...effect, doneThrough }] : [])),
-    later: [
-      ...effects.slice(MAX_EFFECTS),
-      ...others.filter(({ isPutOff }) => isPutOff).map(({ effect }) => effect),
-    ],
+    later: [...effects.slice(MAX_EFFECTS), ...others.filter(({ isPutOff }) => isPutOff).map(({ effect }) => effect)],
     effects: written + (await writeReopens(tx, next)),
   };
 }
@@ -211,11 +206,7 @@ function openOf({ edges, open }: Dependencies, runId: string): CountedEdge[] {
 }
 
 /** The ends to come of these runs' open dependencies count as if there had been none before. */
-async function countAgain(
-  tx: Transaction,
-  dependencies: Dependencies,
-  runIds: ReadonlySet<string>,
-): Promise<void> {
+async function countAgain(tx: Transaction, dependencies: Dependencies, runIds: ReadonlySet<string>): Promise<void> {
   const again = [...runIds].flatMap((id) => openOf(dependencies, id).filter(({ isCounted }) => isCounted));
   if (again.length === 0) return;
   await tx.execute(sql`-- countAgain

@@ -114,9 +114,7 @@ export async function listDefinitions(
   db: Executor,
   { after, limit }: { after: DefinitionPosition | null; limit: number },
 ): Promise<DefinitionPosition[]> {
-  const further = after
-    ? sql`WHERE (schedule_id, schedule_uid) > (${after.scheduleId}, ${after.uid}::uuid)`
-    : sql``;
+  const further = after ? sql`WHERE (schedule_id, schedule_uid) > (${after.scheduleId}, ${after.uid}::uuid)` : sql``;
   return recordsOf<DefinitionPosition>(db)(sql`-- listDefinitions
     WITH page AS MATERIALIZED (
       SELECT schedule_id, schedule_uid FROM schedule_versions ${further}

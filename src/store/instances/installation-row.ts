@@ -1,12 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import {
-  type Installation,
-  type InstallationState,
-  type Mode,
-  type TakeOver,
-  WORKS,
-} from '../../core/installation.ts';
+import { type Installation, type InstallationState, type Mode, type TakeOver, WORKS } from '../../core/installation.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
@@ -49,8 +43,7 @@ export async function readInstallation(db: Executor): Promise<Installation> {
   const [row] = await rowsOf<InstallationRow>(db)(sql`-- readInstallation
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT ${INSTALLATION_COLUMNS} FROM installation`);
-  if (!row)
-    throw new Error('the table installation has lost its row: INSERT INTO installation DEFAULT VALUES');
+  if (!row) throw new Error('the table installation has lost its row: INSERT INTO installation DEFAULT VALUES');
   return installationOf(row);
 }
 

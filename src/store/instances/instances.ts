@@ -86,9 +86,7 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     now: toInstant(first.now),
     listed: first.listed,
     previous: toInstantOrNull(first.previous),
-    overdue: rows.flatMap((row) =>
-      row.overdue === null ? [] : [{ id: row.overdue, ttlSeconds: row.overdue_ttl }],
-    ),
+    overdue: rows.flatMap((row) => (row.overdue === null ? [] : [{ id: row.overdue, ttlSeconds: row.overdue_ttl }])),
     installation: installationOf(first),
   };
 }

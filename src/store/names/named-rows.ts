@@ -57,8 +57,7 @@ export function listNamed<Thing extends NamedThing>(
   const { scope, text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`id > ${after}`);
-  if (text !== undefined)
-    conditions.push(sql`(${containing(sql`id`, text)} OR ${containing(sql`description`, text)})`);
+  if (text !== undefined) conditions.push(sql`(${containing(sql`id`, text)} OR ${containing(sql`description`, text)})`);
   return readRangeByRange(filter, sql`id`, (inRange, limit) => {
     const where = sql.join([...conditions, ...inRange], sql` AND `);
     const page = sql`SELECT * FROM ${sql.raw(kind.table)} WHERE ${where} ORDER BY id LIMIT ${limit}`;
@@ -113,9 +112,7 @@ export async function deleteNamed(tx: Transaction, table: NamedTable, id: string
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
 export type NamedTable = 'calendars' | 'limits' | 'connections' | 'notifiers';
 
-const NAMES: Readonly<
-  Record<Exclude<NamedTable, 'notifiers'>, (id: string, namers: 'schedules' | 'runs') => SQL>
-> = {
+const NAMES: Readonly<Record<Exclude<NamedTable, 'notifiers'>, (id: string, namers: 'schedules' | 'runs') => SQL>> = {
   // Of runs, their schedule does.
   calendars: (id, namers) =>
     namers === 'schedules'
@@ -149,8 +146,7 @@ export interface Namers {
 /** At most `most` of each. */
 export async function namersOf(tx: Executor, named: Named, most: number): Promise<Namers> {
   const { table, id, which, scope } = named;
-  if (table === 'notifiers')
-    return { schedules: [], runs: [], notifiers: await fallbacksTo(tx, named, most) };
+  if (table === 'notifiers') return { schedules: [], runs: [], notifiers: await fallbacksTo(tx, named, most) };
   const idsOf = async (namers: 'schedules' | 'runs', uid: string, version: string) => {
     const counts = which === 'all' ? sql`true` : hasSecretValues(sql.raw(uid), sql.raw(version));
     return onlyColumnOf<string>(tx)(sql`-- namersOf
@@ -159,10 +155,10 @@ export async function namersOf(tx: Executor, named: Named, most: number): Promis
   const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, named, most) : NONE;
   return {
     schedules: await idsOf('schedules', 'schedules.uid', 'schedules.version'),
-    runs: [
-      ...(await idsOf('runs', 'runs.schedule_uid', 'runs.schedule_version')),
-      ...ofNotifiers.messages,
-    ].slice(0, most),
+    runs: [...(await idsOf('runs', 'runs.schedule_uid', 'runs.schedule_version')), ...ofNotifiers.messages].slice(
+      0,
+      most,
+    ),
     notifiers: ofNotifiers.notifiers,
   };
 }
@@ -170,9 +166,7 @@ export async function namersOf(tx: Executor, named: Named, most: number): Promis
 const SEEN: Readonly<Record<'schedules' | 'runs', (scope: Scope) => SQL[]>> = {
   schedules: (scope) => namesSeen(sql`schedules.id`, scope),
   runs: (scope) =>
-    runsInScope(scope, 'read').map(
-      (isSeen) => sql`EXISTS (SELECT FROM runs r WHERE r.id = runs.id AND ${isSeen})`,
-    ),
+    runsInScope(scope, 'read').map((isSeen) => sql`EXISTS (SELECT FROM runs r WHERE r.id = runs.id AND ${isSeen})`),
 };
 
 const NONE = { notifiers: [], messages: [] };
@@ -213,10 +207,7 @@ export async function keepNotifiers(tx: Executor, asked: readonly string[]): Pro
 }
 
 /** Since when each of these connections has its origin; keeps them as `keepNamed` does. */
-export async function keepPlaced(
-  tx: Executor,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, Instant>> {
+export async function keepPlaced(tx: Executor, ids: readonly string[]): Promise<ReadonlyMap<string, Instant>> {
   const rows = await rowsOf<{ id: string; placed_at: InstantText }>(tx)(sql`-- keepPlaced
     SELECT id, placed_at FROM connections WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`);
   return new Map(rows.map(({ id, placed_at }) => [id, toInstant(placed_at)]));
@@ -234,11 +225,7 @@ function hasSecretValues(uid: SQL, version: SQL): SQL {
 }
 
 /** Which of these exist; keeps them from being deleted until the transaction ends. Waits for a deletion under way. */
-export async function keepNamed(
-  tx: Executor,
-  table: NamedTable,
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function keepNamed(tx: Executor, table: NamedTable, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
   const found = await onlyColumnOf<string>(tx)(sql`-- keepNamed
     SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`);

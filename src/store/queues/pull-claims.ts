@@ -46,9 +46,7 @@ interface PullClaim {
  * between, nothing is leased. Nothing is while maintenance holds runs, or the instances only observe.
  */
 export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<Pulled> {
-  const slots = claim.asks.flatMap((ask, index) =>
-    Array.from({ length: ask.max }, () => ({ ...ask, index })),
-  );
+  const slots = claim.asks.flatMap((ask, index) => Array.from({ length: ask.max }, () => ({ ...ask, index })));
   const rows = await rowsOf<ClaimedRow>(tx)(sql`-- claimPullRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AS yes), ${dueByPriority(queue, slots.length)},
@@ -138,10 +136,7 @@ interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
  * Takes back claims whose worker got no answer, as if they had not been made; but the attempt's number is used up, and a run keeps the
  * place of its limit.
  */
-export async function takeBackIfStillLeased(
-  db: Executor,
-  claims: readonly UnansweredClaim[],
-): Promise<number> {
+export async function takeBackIfStillLeased(db: Executor, claims: readonly UnansweredClaim[]): Promise<number> {
   const rows = await rowsOf<{ id: string }>(db)(sql`-- takeBackIfStillLeased
     WITH untold AS MATERIALIZED (
       SELECT r.id, c.is_first

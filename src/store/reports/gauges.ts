@@ -48,11 +48,8 @@ export interface WorkGauges {
   zoneData: string[];
 }
 
-// eslint-disable-next-line max-lines-per-function -- one statement
-export function sampleWork(
-  db: Executor,
-  { overdueSeconds }: { overdueSeconds: number },
-): Promise<Sample<WorkGauges>> {
+// oxlint-disable-next-line max-lines-per-function -- one statement
+export function sampleWork(db: Executor, { overdueSeconds }: { overdueSeconds: number }): Promise<Sample<WorkGauges>> {
   // The clock is joined to the schedules instead of read in a sub-select: the planner would assume that a third of them
   // are due before an unknown moment, and would start parallel workers for a count of none.
   return oneSample<WorkGauges>(
@@ -141,8 +138,7 @@ export type ScheduleCounts = Record<ScheduleStatus, number>;
 
 /** Counts all open runs, without messages of notifiers. */
 export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
-  const count = (status: string) =>
-    sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
+  const count = (status: string) => sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
   type Counts = OpenRunCounts['byStatus'] & { waitingForLimit: number };
   const { values, costMs } = await oneSample<Counts>(
     db,

@@ -14,10 +14,7 @@ import { type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.
 import type { Identity, Timing } from '../../core/timing/timing.ts';
 
 /** The present moment and how far planning has come. Read first: whatever is planned meanwhile is then found among the runs. */
-export async function readPlanningState(
-  db: Executor,
-  scheduleId: string,
-): Promise<Omit<PlanningState, 'horizon'>> {
+export async function readPlanningState(db: Executor, scheduleId: string): Promise<Omit<PlanningState, 'horizon'>> {
   type Row = PlannedUpTo & { now: Instant; uid: string | null; inError: boolean; hasSkips: boolean };
   const [row] = await recordsOf<Row>(db)(sql`-- readPlanningState
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
@@ -64,10 +61,7 @@ export async function versionFor(db: Executor, uid: string, dueAt: Instant): Pro
 }
 
 /** The version from which on all are stored, and since when it is in force; null: all are. */
-export async function wholeSince(
-  db: Executor,
-  uid: string,
-): Promise<{ version: number; at: Instant } | null> {
+export async function wholeSince(db: Executor, uid: string): Promise<{ version: number; at: Instant } | null> {
   const [since = null] = await recordsOf<{ version: number; at: Instant }>(db)(sql`-- wholeSince
     SELECT v.version, v.at FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version > 1 AND NOT EXISTS (
       SELECT FROM schedule_versions before WHERE before.schedule_uid = v.schedule_uid AND before.version = v.version - 1)
@@ -175,10 +169,7 @@ interface TimedRow extends PlannedUpTo {
  * Enabled schedules with fire times of their own that a caller of this scope sees: in the order of their uids, or with a scope in that of
  * their ids, range by range, so that it reads past nothing between them.
  */
-export async function listTimings(
-  db: Executor,
-  { scope, after, limit }: TimingPage,
-): Promise<TimedSchedule[]> {
+export async function listTimings(db: Executor, { scope, after, limit }: TimingPage): Promise<TimedSchedule[]> {
   if (scope === null) {
     const rows = await recordsOf<TimedRow>(db)(sql`-- listTimings
     SELECT ${TIMED} FROM schedules s

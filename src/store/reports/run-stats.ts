@@ -90,9 +90,10 @@ export async function runStats(db: Executor, filter: StatsFilter): Promise<RunSt
   if (!row) throw new Error('the stats statement answered no row');
   const { max, wanted, ...counted } = row;
   return {
-    ...(Object.fromEntries(
-      Object.keys(COUNTS).map((name) => [name, Number(counted[name as CountName])]),
-    ) as Record<CountName, number>),
+    ...(Object.fromEntries(Object.keys(COUNTS).map((name) => [name, Number(counted[name as CountName])])) as Record<
+      CountName,
+      number
+    >),
     lateness: { ...(await percentiles(db, runs, wanted)), max: max === null ? null : Number(max) },
   };
 }

@@ -8,15 +8,10 @@ import type { ConfirmedCommit } from '../../runtime/confirmed-commits.ts';
 const SLACK_MS = 3_600_000;
 
 /** Those that the database had confirmed, and does not know: their rows are not there, or are others under the same id. */
-export async function commitsGone(
-  db: Executor,
-  commits: readonly ConfirmedCommit[],
-): Promise<ConfirmedCommit[]> {
+export async function commitsGone(db: Executor, commits: readonly ConfirmedCommit[]): Promise<ConfirmedCommit[]> {
   const ids = uuids(commits.map(({ runId }) => runId));
   const since = Math.min(...commits.map(({ at }) => at)) - SLACK_MS;
-  const rows = await rowsOf<{ id: string; created: InstantText; finished: InstantText | null }>(
-    db,
-  )(sql`-- commitsGone
+  const rows = await rowsOf<{ id: string; created: InstantText; finished: InstantText | null }>(db)(sql`-- commitsGone
     SELECT id, created_at AS created, NULL::timestamptz AS finished FROM runs WHERE id = ANY (${ids})
     UNION ALL
     SELECT id, created_at, finished_at FROM history

@@ -13,10 +13,7 @@ import { lockEndedRuns, lockOpenRuns, presentAmong } from './lock-and-save.ts';
  * Locks in id order, and exclusive: shared locks would overtake a transaction that waits for an exclusive one, for ever if there are many.
  * @throws TryAgain if one moves from one table to the other between the questions
  */
-export async function lockDependencies(
-  tx: Transaction,
-  ids: readonly string[],
-): Promise<Map<string, RunRecord>> {
+export async function lockDependencies(tx: Transaction, ids: readonly string[]): Promise<Map<string, RunRecord>> {
   if (ids.length === 0) return new Map();
   const open = await lockOpenRuns(tx, ids, 'wait');
   const isOpen = new Set(open.map(({ id }) => id));

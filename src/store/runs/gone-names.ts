@@ -12,10 +12,7 @@ import { loadHandoffs, versionKey } from '../schedules/schedule-versions.ts';
  * now. A one-off run keeps its limit and its connection, which may have been deleted since the run ended, or moved: then what
  * the run itself would send is not sent there. Answers what is gone, by run. What exists stays until the action is done.
  */
-export async function goneNamesOf(
-  tx: Transaction,
-  runs: readonly RunRecord[],
-): Promise<ReadonlyMap<string, string>> {
+export async function goneNamesOf(tx: Transaction, runs: readonly RunRecord[]): Promise<ReadonlyMap<string, string>> {
   const gone = new Map<string, string>();
   const oneOffs = runs.filter(({ scheduleId }) => scheduleId === '');
   const limits = await keepNamed(
@@ -24,8 +21,7 @@ export async function goneNamesOf(
     oneOffs.flatMap(({ limitId }) => limitId ?? []),
   );
   for (const { id, limitId } of oneOffs)
-    if (limitId !== null && !limits.has(limitId))
-      gone.set(id, `the limit of the run was deleted: ${limitId}`);
+    if (limitId !== null && !limits.has(limitId)) gone.set(id, `the limit of the run was deleted: ${limitId}`);
   await addGoneNotifiers(tx, oneOffs.filter(isMessage), gone);
   await addGoneConnections(tx, oneOffs, gone);
   return gone;
@@ -80,10 +76,7 @@ async function addGoneConnections(
   for (const { run, connection } of moved) {
     const target = handoffs.get(versionKey(run))?.target;
     if (target && hasSecrets(target))
-      gone.set(
-        run.id,
-        `the connection ${connection} goes elsewhere now, and the run has header values of its own`,
-      );
+      gone.set(run.id, `the connection ${connection} goes elsewhere now, and the run has header values of its own`);
   }
 }
 

@@ -16,8 +16,7 @@ const IS_BESIDE = sql`${IS_ACTIVE} AND (trigger = 'backfill' OR retried_after IS
 
 /** Whether a guarded run of the schedule is active. */
 export function hasActive(scheduleUid: SQL): SQL {
-  const found = (condition: SQL) =>
-    sql`EXISTS (SELECT FROM runs WHERE schedule_uid = ${scheduleUid} AND ${condition})`;
+  const found = (condition: SQL) => sql`EXISTS (SELECT FROM runs WHERE schedule_uid = ${scheduleUid} AND ${condition})`;
   return sql`(${found(IS_REPLACEABLE)} OR ${found(IS_BESIDE)})`;
 }
 
@@ -64,11 +63,7 @@ interface Row {
  * active. Each question is a step in an index that knows the answer, asked as a value in the order of the index: as an EXISTS, the
  * server may read all open runs to answer it. While the runs of an edited schedule are still to be marked, those that are not count too.
  */
-export async function readGuarded(
-  db: Executor,
-  uids: readonly string[],
-  most: number,
-): Promise<GuardedSchedule[]> {
+export async function readGuarded(db: Executor, uids: readonly string[], most: number): Promise<GuardedSchedule[]> {
   const uid = sql`s.uid`;
   const rows = await rowsOf<Row>(db)(sql`-- readGuarded
     SELECT s.uid, s.overlap, m.is_marking, m.is_active, r.id, r.status

@@ -58,11 +58,7 @@ export async function takeKeysUnlessTaken(
  * Leaves out keys that were taken just now. A separate statement, so that it sees what the other call has committed meanwhile.
  * @throws TryAgain if a row that was in the way is gone by now: no row stands for the new run either
  */
-async function holdersOf(
-  tx: Transaction,
-  scope: string,
-  keys: readonly KeyToTake[],
-): Promise<Map<string, KeyHolder>> {
+async function holdersOf(tx: Transaction, scope: string, keys: readonly KeyToTake[]): Promise<Map<string, KeyHolder>> {
   const rows = await rowsOf<{ key: string; body_hash: string; run_id: string }>(tx)(sql`-- holdersOf
     SELECT key, encode(body_hash, 'hex') AS body_hash, run_id FROM run_keys
     WHERE key = ANY (${texts(keys.map(({ key }) => key))}) AND scope = ${scope}::uuid`);

@@ -18,20 +18,12 @@ import { recordset, WRITTEN_COLUMNS, type RecordRow, RECORD_COLUMNS, toRecord } 
 export type MeetingLocks = 'skipLocked' | 'wait';
 
 /** Open runs of these ids, their rows locked until the transaction ends, in the order of ids: the order of all multi-row locks. */
-export function lockOpenRuns(
-  tx: Transaction,
-  ids: readonly string[],
-  meeting: MeetingLocks,
-): Promise<RunRecord[]> {
+export function lockOpenRuns(tx: Transaction, ids: readonly string[], meeting: MeetingLocks): Promise<RunRecord[]> {
   return lockIn(tx, 'runs', ids, meeting);
 }
 
 /** The same of runs that have ended. */
-export function lockEndedRuns(
-  tx: Transaction,
-  ids: readonly string[],
-  meeting: MeetingLocks,
-): Promise<RunRecord[]> {
+export function lockEndedRuns(tx: Transaction, ids: readonly string[], meeting: MeetingLocks): Promise<RunRecord[]> {
   return lockIn(tx, 'history', ids, meeting);
 }
 
@@ -142,8 +134,7 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
 function judgeEnds(changes: readonly RunChange[]): { ended: RunChange[]; judged: JudgedRun[] } {
   const ends = changes.map(({ success = null, ...change }) => {
     const { from, to: run } = change;
-    const verdicts =
-      from.status === run.status ? [] : [judgeEnd(run) ?? [], judgeSuccess(run, success)].flat();
+    const verdicts = from.status === run.status ? [] : [judgeEnd(run) ?? [], judgeSuccess(run, success)].flat();
     return {
       ended: { ...change, to: withVerdicts(run, verdicts) },
       judged: verdicts.map((verdict) => ({ run, verdict })),

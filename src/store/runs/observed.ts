@@ -111,11 +111,7 @@ export async function lockByPingKey(
 }
 
 /** By uid; without keys that no key of this process decrypts. They work all the same. */
-export async function readPingKeys(
-  db: Executor,
-  ring: KeyRing,
-  uids: readonly string[],
-): Promise<Map<string, string>> {
+export async function readPingKeys(db: Executor, ring: KeyRing, uids: readonly string[]): Promise<Map<string, string>> {
   if (uids.length === 0) return new Map();
   const rows = await rowsOf<KeyRow>(db)(sql`-- readPingKeys
     SELECT schedule_uid AS uid, key FROM ping_keys WHERE schedule_uid = ANY (${uuids(uids)})`);

@@ -40,10 +40,7 @@ const MOST_OF_ALL = 2_000;
  * wait, the schedule is to be judged again; if more are to give way, the newest starts all the same, and all others do so in slices
  * (backlogs).
  */
-export async function judgeOverlapsUnderLock(
-  tx: Transaction,
-  uids: readonly string[],
-): Promise<JudgedOverlaps> {
+export async function judgeOverlapsUnderLock(tx: Transaction, uids: readonly string[]): Promise<JudgedOverlaps> {
   if (uids.length === 0) return NOTHING_JUDGED;
   const most = Math.max(1, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / uids.length)));
   const judged = (await readGuarded(tx, uids, most)).map((open) => ({
@@ -71,10 +68,7 @@ export async function judgeOverlapsUnderLock(
 }
 
 /** The same; what is to be judged again is judged soon, by way of an effect. */
-export async function judgeOverlapsNowOrSoon(
-  tx: Transaction,
-  uids: readonly string[],
-): Promise<JudgedOverlaps> {
+export async function judgeOverlapsNowOrSoon(tx: Transaction, uids: readonly string[]): Promise<JudgedOverlaps> {
   const judged = await judgeOverlapsUnderLock(tx, uids);
   const effects = judged.effects + (await writeOverlapEffects(tx, judged.again));
   return { ...judged, effects };

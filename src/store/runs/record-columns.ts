@@ -39,9 +39,7 @@ export const endedColumns = {
   names: sql.raw(`${namesOf(OF_HISTORY)}, ended_at`),
   valuesOf: (row: string, given: Record<string, string>): SQL =>
     sql.raw(
-      [...OF_HISTORY.map(([, { name }]) => name), 'ended_at']
-        .map((name) => given[name] ?? `${row}.${name}`)
-        .join(', '),
+      [...OF_HISTORY.map(([, { name }]) => name), 'ended_at'].map((name) => given[name] ?? `${row}.${name}`).join(', '),
     ),
 };
 

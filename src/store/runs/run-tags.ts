@@ -19,11 +19,7 @@ interface RunTag {
 }
 
 /** Of new runs. Those that were asked for alone, without labels, have no row. */
-export async function recordTags(
-  tx: Transaction,
-  tags: readonly RunTag[],
-  batchId: string | null,
-): Promise<void> {
+export async function recordTags(tx: Transaction, tags: readonly RunTag[], batchId: string | null): Promise<void> {
   const isTold = ({ labels }: RunTag): boolean => Object.keys(labels).length > 0;
   const told = batchId === null ? tags.filter(isTold) : tags;
   if (told.length === 0) return;
@@ -35,12 +31,7 @@ export async function recordTags(
       ${texts(told.map((tag) => (isTold(tag) ? JSON.stringify(tag.labels) : null)))}) AS t(run_id, ref, place, labels)`);
 }
 
-export async function recordBatch(
-  tx: Transaction,
-  id: string,
-  { name, labels }: Batch,
-  now: Instant,
-): Promise<void> {
+export async function recordBatch(tx: Transaction, id: string, { name, labels }: Batch, now: Instant): Promise<void> {
   await tx.execute(sql`-- recordBatch
     INSERT INTO batches (id, name, labels, created_at)
     VALUES (${id}::uuid, ${name}, ${JSON.stringify(labels)}::jsonb, ${isoInstant(now)}::timestamptz)`);
@@ -56,12 +47,7 @@ export async function commonBatch(db: Executor, runIds: readonly string[]): Prom
 }
 
 /** Of a batch, what a caller of this scope may use so. */
-export async function runIdsOfBatch(
-  db: Executor,
-  batchId: string,
-  scope: Scope,
-  use: RunUse,
-): Promise<string[]> {
+export async function runIdsOfBatch(db: Executor, batchId: string, scope: Scope, use: RunUse): Promise<string[]> {
   return onlyColumnOf<string>(db)(sql`-- runIdsOfBatch
     SELECT t.run_id FROM run_tags t WHERE t.batch_id = ${batchId}::uuid AND t.batch_id IS NOT NULL${tagInScope(scope, use)}`);
 }
@@ -81,10 +67,7 @@ export const ONE_OFF_VERSION = 1;
  * Keeps definitions of one-off runs, by their uid. An old one is marked as in use again, so that retention does not drop it with the
  * history of earlier runs.
  */
-export async function keepDefinitions(
-  tx: Transaction,
-  definitions: ReadonlyMap<string, OneOffHandoff>,
-): Promise<void> {
+export async function keepDefinitions(tx: Transaction, definitions: ReadonlyMap<string, OneOffHandoff>): Promise<void> {
   const sorted = [...definitions].sort(([a], [b]) => (a < b ? -1 : 1));
   const uids = uuids(sorted.map(([uid]) => uid));
   const fresh = new Set(
@@ -173,9 +156,7 @@ async function othersSeen(
   scope: Scope,
 ): Promise<(id: string) => boolean> {
   if (scope === null) return () => true;
-  const others = new Set(
-    rows.flatMap((row) => row.depends_on?.split(',') ?? []).filter((id) => !refs.has(id)),
-  );
+  const others = new Set(rows.flatMap((row) => row.depends_on?.split(',') ?? []).filter((id) => !refs.has(id)));
   const seen = await runsSeen(db, [...others], scope);
   return (id) => seen.has(id);
 }

@@ -17,10 +17,7 @@ export async function findRecord(db: Executor, id: string): Promise<RunRecord | 
 }
 
 /** The settings that a run of this schedule follows now. They cannot change until the transaction ends. */
-export async function shareCurrentDefinition(
-  tx: Transaction,
-  scheduleUid: string,
-): Promise<OfSchedule | null> {
+export async function shareCurrentDefinition(tx: Transaction, scheduleUid: string): Promise<OfSchedule | null> {
   const [current = null] = await recordsOf<OfSchedule>(tx)(sql`-- shareCurrentDefinition
     SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ${scheduleUid} FOR SHARE`);
   return current;

@@ -37,10 +37,7 @@ export async function markOpenRuns(tx: Transaction, schedules: readonly NewlyMar
   );
 }
 
-async function openRunsAmong(
-  tx: Transaction,
-  schedules: readonly NewlyMarked[],
-): Promise<Map<string, string[]>> {
+async function openRunsAmong(tx: Transaction, schedules: readonly NewlyMarked[]): Promise<Map<string, string[]>> {
   if (schedules.length === 0) return new Map();
   const rows = await rowsOf<{ uid: string; id: string }>(tx)(sql`-- openRunsAmong
     SELECT u.uid, r.id FROM unnest(${uuids(schedules.map(({ uid }) => uid))}) AS u(uid),

@@ -60,11 +60,7 @@ export interface SetBack {
  * Sets cursors back to `now`. One that was edited or planned since it was read is left as it is. It clears the fire-lock, so that a plan
  * under way is not written. Answers the uids of those set back. Callers sort by uid.
  */
-export async function setBackIfUnmoved(
-  tx: Transaction,
-  moves: readonly SetBack[],
-  now: Instant,
-): Promise<string[]> {
+export async function setBackIfUnmoved(tx: Transaction, moves: readonly SetBack[], now: Instant): Promise<string[]> {
   const schedules = moves.map(({ schedule }) => schedule);
   const at = sql`${isoInstant(now)}::timestamptz`;
   const uids = await onlyColumnOf<string>(tx)(sql`-- setBackIfUnmoved

@@ -2,13 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { uuids, instants, ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import {
-  type InstantText,
-  queryPrepared,
-  rowsOf,
-  toInstant,
-  toInstantOrNull,
-} from '../../postgres/sql/rows.ts';
+import { type InstantText, queryPrepared, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
 import { noPlanning } from '../instances/installation-row.ts';
 import { isOfScope } from '../scopes/in-scope.ts';
@@ -61,7 +55,7 @@ interface Head {
  * The update finds the rows by their place (ctid), which is cheaper than by the key. A row that was written while the statement ran, and
  * is still due, has another place: it is left to the next round.
  */
-// eslint-disable-next-line max-lines-per-function -- one statement
+// oxlint-disable-next-line max-lines-per-function -- one statement
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, scopes = null } = request;
   const isLockable = lockable(request);
@@ -174,11 +168,7 @@ interface SetAside {
  * A schedule that cannot be planned keeps its cursor, says why, and is looked at again later; an effect tells of it. Answers how many
  * effects it wrote.
  */
-export async function setAsideIfLocked(
-  db: Executor,
-  instanceId: string,
-  rows: readonly SetAside[],
-): Promise<number> {
+export async function setAsideIfLocked(db: Executor, instanceId: string, rows: readonly SetAside[]): Promise<number> {
   const written = await rowsOf(db)(sql`-- setAsideIfLocked
     WITH aside AS (UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
       locked_by = NULL, locked_at = NULL

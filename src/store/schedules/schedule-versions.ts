@@ -2,11 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Definition, Handoff } from '../../core/schedules/schedule.ts';
-import {
-  type StoredDefinition,
-  canBeHandedOff,
-  readDefinition,
-} from '../../core/schedules/stored-definition.ts';
+import { type StoredDefinition, canBeHandedOff, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/lists.ts';

@@ -47,10 +47,7 @@ export interface Skip {
  * Moves schedules on and records what was due of each as skipped. One that was edited, moved or
  * set aside since it was read is left as it is. Answers the uids of those moved on. Callers sort by uid.
  */
-export async function skipDueIfUnmoved(
-  tx: Transaction,
-  skips: readonly Skip[],
-): Promise<ReadonlySet<string>> {
+export async function skipDueIfUnmoved(tx: Transaction, skips: readonly Skip[]): Promise<ReadonlySet<string>> {
   const schedules = skips.map(({ schedule }) => schedule);
   const rows = await recordsOf<OfSchedule>(tx)(sql`-- skipDueIfUnmoved
     UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
@@ -79,11 +76,7 @@ export async function skipDueIfUnmoved(
   return new Set(moved.keys());
 }
 
-function skippedRun(
-  schedule: OfSchedule,
-  { skipped, ...fire }: Skip['fires'][number],
-  now: Instant,
-): RunRecord {
+function skippedRun(schedule: OfSchedule, { skipped, ...fire }: Skip['fires'][number], now: Instant): RunRecord {
   const run = {
     ...schedule,
     ...UNGUARDED,

@@ -9,11 +9,7 @@ import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts'
 export type Skips = ReadonlyMap<Instant, SkippedFire>;
 
 /** By uid, up to and with an instant, if one is given. Only schedules that have some are in the answer. */
-export async function skipsOf(
-  db: Executor,
-  uids: readonly string[],
-  upTo?: Instant,
-): Promise<Map<string, Skips>> {
+export async function skipsOf(db: Executor, uids: readonly string[], upTo?: Instant): Promise<Map<string, Skips>> {
   if (uids.length === 0) return new Map();
   const past = upTo === undefined ? sql`` : sql` AND fire_at <= ${isoInstant(upTo)}::timestamptz`;
   const rows = await rowsOf<SkipRow>(db)(sql`-- skipsOf
@@ -59,9 +55,7 @@ export async function countSkips(
   { uid, fireAt }: Pick<AskedSkip, 'uid' | 'fireAt'>,
   now: Instant,
 ): Promise<{ toCome: number; isSkipped: boolean; isMade: boolean }> {
-  const [row] = await rowsOf<{ to_come: number; is_skipped: boolean; is_made: boolean | null }>(
-    tx,
-  )(sql`-- countSkips
+  const [row] = await rowsOf<{ to_come: number; is_skipped: boolean; is_made: boolean | null }>(tx)(sql`-- countSkips
     SELECT count(*) FILTER (WHERE fire_at > ${isoInstant(now)}::timestamptz AND NOT made)::int AS to_come,
       count(*) FILTER (WHERE fire_at = ${isoInstant(fireAt)}::timestamptz) > 0 AS is_skipped,
       bool_or(made) FILTER (WHERE fire_at = ${isoInstant(fireAt)}::timestamptz) AS is_made
@@ -96,10 +90,7 @@ export async function deleteSkipUnderLock(
 }
 
 /** Under the schedules' row locks. */
-export async function deleteSkips(
-  tx: Transaction,
-  skips: readonly Pick<AskedSkip, 'uid' | 'fireAt'>[],
-): Promise<void> {
+export async function deleteSkips(tx: Transaction, skips: readonly Pick<AskedSkip, 'uid' | 'fireAt'>[]): Promise<void> {
   await tx.execute(sql`-- deleteSkips
     DELETE FROM skips k USING unnest(${uuids(skips.map(({ uid }) => uid))}, ${instants(skips.map(({ fireAt }) => fireAt))})
       AS d(uid, fire_at) WHERE k.schedule_uid = d.uid AND k.fire_at = d.fire_at`);

@@ -7,10 +7,7 @@ import { onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 
 /** By schedule. Their rows are locked until the transaction ends; the caller has the row locks of the schedules. */
-export async function lockWatches(
-  tx: Transaction,
-  uids: readonly string[],
-): Promise<Map<string, OutcomeWatch>> {
+export async function lockWatches(tx: Transaction, uids: readonly string[]): Promise<Map<string, OutcomeWatch>> {
   if (uids.length === 0) return new Map();
   const rows = await recordsOf<OutcomeWatch>(tx)(sql`-- lockWatches
     SELECT * FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY schedule_uid FOR UPDATE`);
@@ -97,9 +94,7 @@ export async function findEndedPauses(
   db: Executor,
   { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<PauseEnds> {
-  const rows = await rowsOf<{ uid: string | null; id: string; next_in_ms: number | null }>(
-    db,
-  )(sql`-- findEndedPauses
+  const rows = await rowsOf<{ uid: string | null; id: string; next_in_ms: number | null }>(db)(sql`-- findEndedPauses
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT ended.uid, ended.id, extract(epoch FROM (SELECT min(pause_until) FROM schedules
         WHERE pause_until IS NOT NULL AND pause_until > (SELECT now FROM clock) AND pause_until < 'infinity')

@@ -15,10 +15,7 @@ type Planning = 'nextOccurrenceAt' | 'nextFireAt' | 'lastFireAt' | 'plannedThrou
 type Identity = 'uid' | 'id' | 'version' | 'createdAt';
 
 /** A schedule as it will be after this write; the stored `plannedThrough` only rises. */
-export interface ScheduleWrite extends Pick<
-  Schedule,
-  Identity | Planning | 'definition' | 'lane' | 'afterUid'
-> {
+export interface ScheduleWrite extends Pick<Schedule, Identity | Planning | 'definition' | 'lane' | 'afterUid'> {
   /** When it takes effect; absent: now. */
   at?: Instant;
   /** The name of the caller; null: it has none. */
@@ -32,11 +29,7 @@ export const SCHEDULES_CHANGED = 'firelock_schedules';
  * Writes schedules, new or under the caller's row locks, each with its version; every write clears the fire-lock.
  * A new id that another caller took meanwhile fails on the unique index (23505).
  */
-export async function writeSchedules(
-  tx: Executor,
-  writes: readonly ScheduleWrite[],
-  now: Instant,
-): Promise<void> {
+export async function writeSchedules(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {
   if (writes.length === 0) return;
   for (const some of inPortions(writes)) {
     await upsertSchedules(tx, some, now);
@@ -110,7 +103,7 @@ const MAX_LENGTH_AT_ONCE = 512 * 1024;
  * An edit replaces everything but identity and birth. The parameters are arrays by column: with one parameter per value, building
  * the statement took most of an import's time.
  */
-// eslint-disable-next-line max-lines-per-function -- one statement
+// oxlint-disable-next-line max-lines-per-function -- one statement
 async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], now: Instant): Promise<void> {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));

@@ -134,10 +134,7 @@ export async function readZoneData(db: Executor, own: string): Promise<ZoneDataS
   const lookedThroughAt = toInstantOrNull(first.looked_through_at);
   return {
     now: toInstant(first.now),
-    recorded:
-      first.recorded === null || lookedThroughAt === null
-        ? null
-        : { version: first.recorded, lookedThroughAt },
+    recorded: first.recorded === null || lookedThroughAt === null ? null : { version: first.recorded, lookedThroughAt },
     others: rows.flatMap(({ version, alive, last_alive_at }) =>
       version === null ? [] : [{ version, alive, lastAliveAt: toInstant(last_alive_at) }],
     ),
@@ -148,11 +145,7 @@ export async function readZoneData(db: Executor, own: string): Promise<ZoneDataS
  * Records that all cursors follow this zone data, as of a look-through that began then. Does nothing if an instance may have planned by
  * other data meanwhile. Answers whether it did.
  */
-export async function recordZoneDataIfAlone(
-  db: Executor,
-  own: string,
-  lookedThroughAt: Instant,
-): Promise<boolean> {
+export async function recordZoneDataIfAlone(db: Executor, own: string, lookedThroughAt: Instant): Promise<boolean> {
   const began = sql`${isoInstant(lookedThroughAt)}::timestamptz`;
   const rows = await rowsOf(db)(sql`-- recordZoneDataIfAlone
     INSERT INTO zone_data (version, looked_through_at) SELECT ${own}, ${began}

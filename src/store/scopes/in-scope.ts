@@ -124,11 +124,7 @@ export async function readRangeByRange<Row>(
 }
 
 /** How many schedules have an id that begins with this, up to one more than `most`: it reads no more of them. */
-export async function countSchedulesUnderLock(
-  tx: Transaction,
-  prefix: string,
-  most: number,
-): Promise<number> {
+export async function countSchedulesUnderLock(tx: Transaction, prefix: string, most: number): Promise<number> {
   await tx.execute(sql`-- countSchedulesUnderLock
     SELECT pg_advisory_xact_lock(hashtext('firelock scope ' || ${prefix} || ' ' || current_schema()))`);
   // A statement of its own: it sees what the last holder of the lock has written.
@@ -160,9 +156,7 @@ function beginsWith(column: SQL, prefix: string): SQL {
 export function laneOfRun(shares: ScopeShares): SQL {
   if (shares.length === 0) return sql`s.lane`;
   // No prefix contains a quote. As literals they leave the statement's text the same for as long as the process lives.
-  const scopes = shares.map(
-    ({ prefix }) => `WHEN starts_with(s.id, '${prefix}') THEN '${BEFORE_SCOPE}${prefix}'`,
-  );
+  const scopes = shares.map(({ prefix }) => `WHEN starts_with(s.id, '${prefix}') THEN '${BEFORE_SCOPE}${prefix}'`);
   return sql.raw(`s.lane || CASE WHEN starts_with(s.lane, '${laneOfQueue('')}') THEN ''
           ${scopes.join('\n          ')} ELSE '' END AS lane`);
 }
@@ -185,9 +179,6 @@ export function isOfScope(prefix: string, scopes: readonly string[]): SQL {
 }
 
 function between(from: string | undefined, end: string | undefined): string {
-  const bounds = [
-    ...(from === undefined ? [] : [`id >= '${from}'`]),
-    ...(end === undefined ? [] : [`id < '${end}'`]),
-  ];
+  const bounds = [...(from === undefined ? [] : [`id >= '${from}'`]), ...(end === undefined ? [] : [`id < '${end}'`])];
   return bounds.length === 0 ? 'true' : bounds.join(' AND ');
 }

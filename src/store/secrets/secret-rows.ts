@@ -78,9 +78,7 @@ export const DEFINITION_SECRETS: SecretRows<DefinitionKey, StoredSecrets> = {
       ON t.schedule_uid = k.uid AND t.version = k.version`,
     order: sql`t.schedule_uid, t.version`,
     columns: sql`t.schedule_uid AS uid, t.version, t.definition->'target' AS target`,
-    update: (
-      rows,
-    ) => sql`schedule_versions t SET definition = jsonb_set(t.definition, '{target}', k.target::jsonb)
+    update: (rows) => sql`schedule_versions t SET definition = jsonb_set(t.definition, '{target}', k.target::jsonb)
       FROM unnest(${uuids(rows.map(({ uid }) => uid))}, ${ints(rows.map(({ version }) => version))},
         ${texts(rows.map(({ target }) => JSON.stringify(target)))}) AS k(uid, version, target)
       WHERE t.schedule_uid = k.uid AND t.version = k.version`,

@@ -43,11 +43,7 @@ export async function checkOnSnapshot(
   return results;
 }
 
-async function doCheck(
-  tx: Transaction,
-  { name, holds, found }: Check,
-  remainingMs: number,
-): Promise<CheckResult> {
+async function doCheck(tx: Transaction, { name, holds, found }: Check, remainingMs: number): Promise<CheckResult> {
   const stopped = { name, holds, complete: false, violations: 0, examples: [] };
   const limitMs = Math.floor(Math.min(remainingMs, CHECK_LIMIT_MS));
   if (limitMs <= 0) return stopped;

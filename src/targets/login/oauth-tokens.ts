@@ -59,8 +59,7 @@ export class OAuthTokens {
   get(client: TokenClient): string | Promise<string> {
     const key = keyOf(client);
     const known = this.#known.get(key);
-    const isInForce =
-      known !== undefined && known.kind !== 'refused' && this.#deps.clock.monotonic() < known.until;
+    const isInForce = known !== undefined && known.kind !== 'refused' && this.#deps.clock.monotonic() < known.until;
     if (!isInForce) return this.#underWay.get(key) ?? this.#fetch(key, client);
     if (known.kind === 'failed') throw known.error;
     return known.token;
@@ -242,8 +241,5 @@ function notSentFor(error: unknown): Outcome {
   if (shortage !== null) return notSentForWant(shortage);
   const isLate = error instanceof WaitOver && !error.senderStopped;
   const message = error instanceof Error ? error.message : String(error);
-  return notSent(
-    { kind: isLate ? 'timeout' : 'network', message },
-    error instanceof WaitOver && error.senderStopped,
-  );
+  return notSent({ kind: isLate ? 'timeout' : 'network', message }, error instanceof WaitOver && error.senderStopped);
 }

@@ -15,13 +15,8 @@ export interface SecretFiles {
 }
 
 /** What some of them say now, by name. @throws as `read` */
-export async function readAll(
-  files: SecretFiles,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  return new Map(
-    await Promise.all([...new Set(names)].map(async (name) => [name, await files.read(name)] as const)),
-  );
+export async function readAll(files: SecretFiles, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  return new Map(await Promise.all([...new Set(names)].map(async (name) => [name, await files.read(name)] as const)));
 }
 
 export function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
@@ -38,10 +33,7 @@ interface SecretFilesOptions {
 }
 
 /** `directory`: null if none is configured. */
-export function createSecretFiles(
-  directory: string | null,
-  options: Partial<SecretFilesOptions> = {},
-): SecretFiles {
+export function createSecretFiles(directory: string | null, options: Partial<SecretFilesOptions> = {}): SecretFiles {
   if (directory === null)
     return {
       read: (name) => Promise.reject(unusable(name, 'cannot be read: FIRELOCK_SECRETS_DIR is not set')),

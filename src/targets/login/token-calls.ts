@@ -130,9 +130,7 @@ function lackOf(outcome: Outcome): Error | undefined {
 }
 
 function reasonOf(outcome: Outcome): string {
-  return 'error' in outcome
-    ? `the token server: ${outcome.error.message}`
-    : 'the token server gave no answer';
+  return 'error' in outcome ? `the token server: ${outcome.error.message}` : 'the token server gave no answer';
 }
 
 /** @throws NoToken */

@@ -120,9 +120,7 @@ test('a route that names no role cannot be added', () => {
   expect(() => server.get('/forgotten', () => ({}))).toThrow(
     /^the route GET \/forgotten does not say who may call it: add "config: \{ role: … \}"/,
   );
-  expect(() =>
-    server.get('/said', { config: { role: 'viewer', scope: 'itself' } }, () => ({})),
-  ).not.toThrow();
+  expect(() => server.get('/said', { config: { role: 'viewer', scope: 'itself' } }, () => ({}))).not.toThrow();
   expect(() => server.post('/forgotten', { config: { role: 'admin', scope: 'itself' } }, () => ({}))).toThrow(
     /^the route POST \/forgotten does not say what it writes into the audit: add "audits: \[ … \]"/,
   );

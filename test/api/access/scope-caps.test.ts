@@ -40,8 +40,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  for (const table of ['schedules', 'runs', 'history', 'run_keys'])
-    await api.sql.unsafe(`DELETE FROM ${table}`);
+  for (const table of ['schedules', 'runs', 'history', 'run_keys']) await api.sql.unsafe(`DELETE FROM ${table}`);
   await recount();
 });
 
@@ -89,18 +88,14 @@ test('a batch that would make one schedule too many makes none, and a dry run sa
   expect((await api.call('GET', '/api/v1/schedules')).body['items']).toHaveLength(1);
 });
 
-test(
-  'calls that come to several instances at once make no more than the cap',
-  { tags: [ATTACK] },
-  async () => {
-    const ids = Array.from({ length: 20 }, (_, index) => `billing.${index}`);
-    const answers = await Promise.all(ids.map((id, index) => put(id, index % 2 === 0 ? api : other)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([
-      ...new Array<number>(3).fill(201),
-      ...new Array<number>(17).fill(422),
-    ]);
-  },
-);
+test('calls that come to several instances at once make no more than the cap', { tags: [ATTACK] }, async () => {
+  const ids = Array.from({ length: 20 }, (_, index) => `billing.${index}`);
+  const answers = await Promise.all(ids.map((id, index) => put(id, index % 2 === 0 ? api : other)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([
+    ...new Array<number>(3).fill(201),
+    ...new Array<number>(17).fill(422),
+  ]);
+});
 
 test('callers may ask for as many open runs as the cap says: by hand, at once, for the past, again', async () => {
   await put('billing.1');

@@ -19,8 +19,7 @@ const SESSION = '/api/v1/session';
 function cookieOf({ headers }: { headers: Headers }): Record<string, string> {
   return { cookie: (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '' };
 }
-const logIn = (headers: Record<string, string> = ann.headers) =>
-  one.call('POST', SESSION, undefined, headers);
+const logIn = (headers: Record<string, string> = ann.headers) => one.call('POST', SESSION, undefined, headers);
 const me = (at: Api, headers: Record<string, string>) => {
   clock.forward(60_000);
   return at.call('GET', ME, undefined, headers);
@@ -108,8 +107,7 @@ test('a page of another site changes nothing by it, and nobody guesses one', asy
   expectUnauthorized(await me(one, guess));
   expectUnauthorized(await me(one, { cookie: 'firelock_session=short' }));
   const answers = [];
-  for (let index = 0; index < 12; index += 1)
-    answers.push((await one.call('GET', ME, undefined, guess)).status);
+  for (let index = 0; index < 12; index += 1) answers.push((await one.call('GET', ME, undefined, guess)).status);
   expect(answers.slice(-2)).toEqual([429, 429]);
 });
 

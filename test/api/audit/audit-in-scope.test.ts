@@ -21,13 +21,7 @@ const names = new Map<string, string>();
 async function read(who: Teammate, query = ''): Promise<string[]> {
   const page = await done(who, 'GET', `/audit?limit=500${query}`);
   return (page['items'] as unknown as Entry[]).map(({ by, action, subject, outcome, detail }) =>
-    [
-      outcome === 'refused' ? 'refused' : '',
-      action ?? detail.call,
-      names.get(subject ?? '') ?? subject,
-      'by',
-      by,
-    ]
+    [outcome === 'refused' ? 'refused' : '', action ?? detail.call, names.get(subject ?? '') ?? subject, 'by', by]
       .filter((word) => word !== '' && word !== null)
       .join(' '),
   );
@@ -158,9 +152,7 @@ test(
     };
     expect(items.map((one) => one.id)).toContain(id);
     await done('ops', 'POST', `/runs/${id}/complete`, { status: 'succeeded', attempt: 1, workerId: 'w' });
-    expect(await read('billing', '&action=run.complete')).toEqual([
-      'run.complete run billing.worked by ops-admin',
-    ]);
+    expect(await read('billing', '&action=run.complete')).toEqual(['run.complete run billing.worked by ops-admin']);
     expect(await read('ops', '&action=run.complete')).toEqual([]);
   },
 );
@@ -186,19 +178,15 @@ describe('episodes', () => {
     return (page['items'] as unknown as { scheduleId: string }[]).map(({ scheduleId }) => scheduleId);
   }
 
-  test(
-    'a team reads the episodes of its schedules and of shared ones, newest first',
-    { tags: [ATTACK] },
-    async () => {
-      expect(await schedules('reader')).toEqual(['shared.a', 'billing.b', 'billing.a']);
-      expect(await schedules('reader', '&open=true')).toEqual(['shared.a', 'billing.b']);
-      expect(await schedules('ops')).toEqual(['shared.a', 'ops.a']);
-      expect(await schedules('ops', '&scheduleId=ops.a')).toEqual(['ops.a']);
-      expect(await schedules('ops', '&scheduleId=billing.a')).toEqual([]);
-      expect(await schedules('ops', '&scheduleId=unknown')).toEqual([]);
-      expect(await schedules('all')).toEqual([...EPISODES].reverse());
-    },
-  );
+  test('a team reads the episodes of its schedules and of shared ones, newest first', { tags: [ATTACK] }, async () => {
+    expect(await schedules('reader')).toEqual(['shared.a', 'billing.b', 'billing.a']);
+    expect(await schedules('reader', '&open=true')).toEqual(['shared.a', 'billing.b']);
+    expect(await schedules('ops')).toEqual(['shared.a', 'ops.a']);
+    expect(await schedules('ops', '&scheduleId=ops.a')).toEqual(['ops.a']);
+    expect(await schedules('ops', '&scheduleId=billing.a')).toEqual([]);
+    expect(await schedules('ops', '&scheduleId=unknown')).toEqual([]);
+    expect(await schedules('all')).toEqual([...EPISODES].reverse());
+  });
 
   test(
     'the episodes of a small team are found behind very many of others, page by page',

@@ -187,8 +187,7 @@ const WALKS: Record<string, Walk> = {
     leaves: null,
   },
   putConnection: walk(
-    () =>
-      done('PUT', '/connections/put', { url: 'https://a.example', headers: { 'x-a': 's3cret', 'x-b': 'b' } }),
+    () => done('PUT', '/connections/put', { url: 'https://a.example', headers: { 'x-a': 's3cret', 'x-b': 'b' } }),
     () => ['/connections/put', { url: 'https://a.example/v2', headers: { 'x-a': 's3cret-2', 'x-b': '***' } }],
     {
       ...{ action: 'connection.put', subject: 'put', scheduleId: null },
@@ -379,9 +378,7 @@ test('the entry of a change that is rolled back is rolled back too', async () =>
 test('a bulk action of several transactions has one entry, with all of its changes', async () => {
   const items = Array.from({ length: 450 }, (_, n) => ({ id: `many-${n}`, ...SCHEDULE }));
   await done('POST', '/schedules/batch', { items });
-  const paused = await writtenBy(() =>
-    done('POST', '/schedules/bulk', { action: 'pause', filter: { q: 'many-' } }),
-  );
+  const paused = await writtenBy(() => done('POST', '/schedules/bulk', { action: 'pause', filter: { q: 'many-' } }));
   expect(paused).toMatchObject([{ detail: { action: 'pause', matched: 450, changed: 450 } }]);
 });
 
@@ -428,9 +425,7 @@ test('entries are found by caller, action, schedule and time, newest first, page
     ['the-operator', 'schedule.fire', 'found'],
     ['the-admin', 'schedule.create', 'found'],
   ]);
-  expect((await entries('&scheduleId=found&by=the-admin')).map(({ action }) => action)).toEqual([
-    'schedule.create',
-  ]);
+  expect((await entries('&scheduleId=found&by=the-admin')).map(({ action }) => action)).toEqual(['schedule.create']);
   const [cancelled, fired] = ofFound;
   const some = await entries('&scheduleId=found&action=schedule.create,run.cancel');
   expect(some.map(({ action }) => action)).toEqual(['run.cancel', 'schedule.create']);

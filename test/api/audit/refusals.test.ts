@@ -95,11 +95,7 @@ test('a flood of refused calls makes ten entries a minute for each caller, and o
   await refusals.close();
   const flood = await entries('flood');
   expect(flood.map(({ subject, detail }) => subject ?? detail).sort()).toEqual(
-    [
-      ...Array.from({ length: 10 }, (_, n) => `s-${n}`),
-      's-2000',
-      { moreCalls: 1_990 },
-    ].sort() as unknown as Json[],
+    [...Array.from({ length: 10 }, (_, n) => `s-${n}`), 's-2000', { moreCalls: 1_990 }].sort() as unknown as Json[],
   );
   expect(await entries('other')).toHaveLength(1);
   await store.close();

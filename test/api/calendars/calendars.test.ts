@@ -11,12 +11,10 @@ import { until } from '../../support/until.ts';
 const api = sharedApi();
 
 const at = (id: string) => `/api/v1/calendars/${id}`;
-const put = (id: string, body: unknown, headers?: Record<string, string>) =>
-  api.call('PUT', at(id), body, headers);
+const put = (id: string, body: unknown, headers?: Record<string, string>) => api.call('PUT', at(id), body, headers);
 const putSchedule = (id: string, body: object) =>
   api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
-const nextFireOf = async (id: string) =>
-  (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'];
+const nextFireOf = async (id: string) => (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'];
 
 describe('a calendar', () => {
   test('says which of its days are wrong, and why, and has two thousand at most', async () => {
@@ -45,10 +43,7 @@ describe('a calendar', () => {
     expect(await nextFireOf('user')).toBe('2031-05-04T07:00:00.000Z');
     await put('used', { dates: ['2031-05-02'] });
     expect(await nextFireOf('user')).toBe('2031-05-01T07:00:00.000Z');
-    expect(detailOf(await api.call('DELETE', at('used')))).toEqual([
-      409,
-      'the calendar is named by schedules user',
-    ]);
+    expect(detailOf(await api.call('DELETE', at('used')))).toEqual([409, 'the calendar is named by schedules user']);
     const before = (await api.call('GET', '/api/v1/schedules/user')).body;
     await api.call('PATCH', '/api/v1/schedules/user', { exclude: null });
     expect((await api.call('DELETE', at('used'))).status).toBe(204);
@@ -83,9 +78,7 @@ describe('a calendar', () => {
     const answer = await api.call('GET', `/api/v1/schedules/judged/occurrences?limit=500&${period}`);
     const items = answer.body['items'] as unknown as { fireAt: string; state: string; reason?: string }[];
     const states = items.map(({ fireAt, state, reason }) => [Date.parse(fireAt) <= edited, state, reason]);
-    expect(new Set(states.map((one) => one.join(' ')))).toEqual(
-      new Set(['true excluded edited', 'false upcoming ']),
-    );
+    expect(new Set(states.map((one) => one.join(' ')))).toEqual(new Set(['true excluded edited', 'false upcoming ']));
     expect(states.filter(([isBefore]) => isBefore)).toHaveLength(hour(edited) - hour(since - 2 * 86_400_000));
   });
 });

@@ -55,9 +55,7 @@ test('secrets are stored encrypted, and answered as ***, in a list too', async (
     version: 1,
     updatedAt: made.body['updatedAt'],
   });
-  const [row] = await api.sql<
-    { text: string }[]
-  >`SELECT connections::text AS text FROM connections WHERE id = 'all'`;
+  const [row] = await api.sql<{ text: string }[]>`SELECT connections::text AS text FROM connections WHERE id = 'all'`;
   expect(row?.text).not.toMatch(/canary|PRIVATE/);
   expect(await opened('all')).toMatchObject({
     headers: { 'X-Key': 'canary-header', 'X-File': 'content of team/x-file' },
@@ -121,10 +119,7 @@ test('a mask needs a stored value in its place; a certificate has to fit the key
   const { headers: _, ...bare } = ALL;
   const nothing = { ...bare, headers: { A: '***' }, auth: { ...OAUTH, clientSecret: '***' } };
   const answer = await put('unmasked', { ...nothing, tls: { ...ALL.tls, key: '***' } });
-  expect([answer.status, faultPaths(answer)]).toEqual([
-    400,
-    ['/auth/clientSecret', '/headers/A', '/tls/key'],
-  ]);
+  expect([answer.status, faultPaths(answer)]).toEqual([400, ['/auth/clientSecret', '/headers/A', '/tls/key']]);
   await put('masked', { ...ALL, auth: { type: 'bearer', token: { file: 'token' } } });
   expect(faultPaths(await put('masked', bearer('***')))).toEqual(['/auth/token']);
   const other = { ...ALL.tls, cert: pem('ca.cert.pem'), key: '***' };
@@ -143,10 +138,7 @@ test('a connection that schedules or open runs name is not deleted, and the answ
   await api.sql`UPDATE schedules SET lane = 'http connection used' WHERE id = 'names-it'`;
   await api.sql`UPDATE runs SET lane = 'http connection used' WHERE id = ${id}`;
   const deleted = () => api.call('DELETE', at('used'));
-  expect(detailOf(await deleted())).toEqual([
-    409,
-    `the connection is named by schedules names-it and open runs ${id}`,
-  ]);
+  expect(detailOf(await deleted())).toEqual([409, `the connection is named by schedules names-it and open runs ${id}`]);
   await api.sql`UPDATE schedules SET lane = 'http connection useds' WHERE id = 'names-it'`;
   expect(detailOf(await deleted())).toEqual([409, `the connection is named by open runs ${id}`]);
   await api.call('POST', `/api/v1/runs/${id}/cancel`);
@@ -215,13 +207,7 @@ describe('what is refused:', () => {
     expect(faultPaths(answer)).toEqual(
       [
         ...['/auth/password', '/auth/token', '/auth/username', '/description', '/extra', '/headers/A B'],
-        ...[
-          '/headers/X-A',
-          '/headers/X-B',
-          '/headers/X-C/file',
-          '/headers/X-D/seal',
-          '/headers/authorization',
-        ],
+        ...['/headers/X-A', '/headers/X-B', '/headers/X-C/file', '/headers/X-D/seal', '/headers/authorization'],
         ...['/headers/te', '/headers/x-a', '/id', '/tls/ca', '/tls/cert', '/tls/key', '/url'],
       ].sort(),
     );
@@ -264,9 +250,7 @@ describe('what is refused:', () => {
     expect(await messageOf({ auth: {} })).toBe('is required: "bearer" or "basic" or "oauth2"');
     expect(await messageOf({ auth: { type: 'digest' } })).toBe('must be "bearer" or "basic" or "oauth2"');
     expect(await messageOf({ auth: { type: 'bearer' } })).toBe('is required');
-    expect(await messageOf({ auth: { type: 'bearer', token: null } })).toBe(
-      'must be a string, or {"file": "NAME"}',
-    );
+    expect(await messageOf({ auth: { type: 'bearer', token: null } })).toBe('must be a string, or {"file": "NAME"}');
     for (const token of ['', ' canary', 'canary\r\n', 'canary €', '☃'])
       expect(await faultsOf({ auth: { type: 'bearer', token } })).toEqual(['/auth/token']);
     const wrong = { tokenUrl: 'https://l.example/t#x', clientId: '', clientSecret: '', scope: 'a  b' };
@@ -311,8 +295,7 @@ describe('what is refused:', () => {
   });
 
   test('there are at most 64 headers, of at most 8 KiB each', async () => {
-    const many = (count: number) =>
-      Object.fromEntries(Array.from({ length: count }, (_, n) => [`X-${n}`, 'v']));
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`X-${n}`, 'v']));
     expect(await faultsOf({ headers: many(65) })).toEqual(['/headers']);
     expect(await faultsOf({ headers: { 'X-A': 'v'.repeat(8193) } })).toEqual(['/headers/X-A']);
     expect(await faultsOf({ headers: many(64) })).toEqual(['accepted']);
@@ -397,9 +380,7 @@ describe('an attack:', { tags: [ATTACK] }, () => {
         await put({ ...URL_OF, headers: { 'X-Key': { file: 'key' } }, auth: OAUTH }, id);
       expect(await opened('stolen')).toMatchObject({ auth: { clientSecret: 'secret' } });
       await api.sql.unsafe(`UPDATE connections SET ${edit} WHERE id = 'stolen'`);
-      await expect(opened('stolen'), edit).rejects.toThrow(
-        /cannot be decrypted|names the file|is not the one/,
-      );
+      await expect(opened('stolen'), edit).rejects.toThrow(/cannot be decrypted|names the file|is not the one/);
       await api.sql`DELETE FROM connections`;
     }
   });
@@ -420,9 +401,7 @@ describe('an attack:', { tags: [ATTACK] }, () => {
           ? [400, expect.stringMatching(/^names a file that is stored without a proof/)]
           : [200, 'kept'],
       );
-      await expect(opened('stolen'), edit).rejects.toThrow(
-        /cannot be decrypted|names the file|is not the one/,
-      );
+      await expect(opened('stolen'), edit).rejects.toThrow(/cannot be decrypted|names the file|is not the one/);
       await api.sql`DELETE FROM connections`;
     }
   });

@@ -55,14 +55,7 @@ it('the document says whether the signs of life are on another port', async () =
 });
 
 it('any other path is answered with a problem, and a page takes no other methods', async () => {
-  for (const path of [
-    '/',
-    '/ops/nope',
-    '/ops/schedules',
-    '/ops/schedules/a/b',
-    '/ops/assets',
-    '/ops/index.html',
-  ]) {
+  for (const path of ['/', '/ops/nope', '/ops/schedules', '/ops/schedules/a/b', '/ops/assets', '/ops/index.html']) {
     const { status, headers } = await api.call('GET', path);
     expect([path, status]).toEqual([path, 404]);
     expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
@@ -125,13 +118,7 @@ it('assets are cached for good, and compressed for browsers that can read that',
 });
 
 it('no path leads out of the folder of assets', async () => {
-  for (const name of [
-    'nope.js',
-    '..%2Fsecret.txt',
-    '..%2Findex.html',
-    '%2e%2e%2fpages.json',
-    'x%2F..%2Findex-a1.js',
-  ]) {
+  for (const name of ['nope.js', '..%2Fsecret.txt', '..%2Findex.html', '%2e%2e%2fpages.json', 'x%2F..%2Findex-a1.js']) {
     const { status, text } = await api.call('GET', `/ops/assets/${name}`);
     expect([name, status]).toEqual([name, 404]);
     expect(text).not.toContain('not to be served');

@@ -94,11 +94,7 @@ describe('a body of', () => {
         });
         const named = value === null && 'cron' in kind ? '/cron' : `/${field}`;
         if (answer.status < 300) await api.call('DELETE', '/api/v1/schedules/new');
-        else
-          expect([answer.status, faultPaths(answer).filter((path) => !path.startsWith(named))]).toEqual([
-            400,
-            [],
-          ]);
+        else expect([answer.status, faultPaths(answer).filter((path) => !path.startsWith(named))]).toEqual([400, []]);
         expect(answer.status).toBeLessThan(500);
       }
     }

@@ -16,10 +16,7 @@ describe('the message about a mistake', () => {
     [{ cron: null, everySeconds: 1.5 }, '/everySeconds must be a whole number'],
     [{ cron: null, everySeconds: '7m' }, '/everySeconds must be a number of seconds: write 420'],
     [{ cron: null, everySeconds: 'soon' }, '/everySeconds must be a number'],
-    [
-      { cron: 'rate(7 minutes)' },
-      '/cron column 1: “rate(7 minutes)” is EventBridge’s; write everySeconds: 420',
-    ],
+    [{ cron: 'rate(7 minutes)' }, '/cron column 1: “rate(7 minutes)” is EventBridge’s; write everySeconds: 420'],
     [{ cron: null, everySeconds: 1e28 }, '/everySeconds must be at most 31622400'],
     [{ cron: null, everySeconds: -1e28 }, '/everySeconds must be at least 1'],
     [{ jitterSeconds: 86_401 }, '/jitterSeconds must be at most 86400'],
@@ -65,9 +62,7 @@ describe('the message about a mistake', () => {
 
   test('in JSON names its position, also beyond a payload and in the middle of a batch', async () => {
     const small = await put('{"payload":[1,2,3],"cron":}');
-    expect(small.body['detail']).toBe(
-      `the body is not JSON: Unexpected token '}', ..."3],"cron":}" is not valid JSON`,
-    );
+    expect(small.body['detail']).toBe(`the body is not JSON: Unexpected token '}', ..."3],"cron":}" is not valid JSON`);
     const item = JSON.stringify({ id: 'a', ...SCHEDULE, payload: 'x'.repeat(1000) });
     const large = `{"items":[${`${item},`.repeat(500)}{"id":x}]}`;
     const answer = await api.call('POST', '/api/v1/schedules/batch', large);
@@ -95,10 +90,7 @@ describe('a preview', () => {
     'says of %j that its times belong to no schedule',
     async (body) => {
       const answer = await preview(body);
-      expect([answer.status, answer.body['assumes']]).toEqual([
-        200,
-        expect.stringContaining('picked by the id'),
-      ]);
+      expect([answer.status, answer.body['assumes']]).toEqual([200, expect.stringContaining('picked by the id')]);
     },
   );
 
@@ -152,8 +144,7 @@ describe('a cursor', () => {
 });
 
 test('a weak tag matches nothing, and the answer says that and not that something has changed', () => {
-  const check = (tags: string[]) => () =>
-    checkPreconditions('schedule nightly', { 'if-match': tags }, { version: 3 });
+  const check = (tags: string[]) => () => checkPreconditions('schedule nightly', { 'if-match': tags }, { version: 3 });
   expect(check(['"3"'])).not.toThrow();
   expect(check(['W/"3"', '"3"'])).not.toThrow();
   expect(check(['W/"3"'])).toThrow('If-Match takes no weak tag, and W/"3" is one: send "3".');
@@ -179,20 +170,13 @@ test('a value that the database cannot store is 400, and a mistake of the progra
   const { url, drop } = await createMigratedDatabase();
   const database = openDatabase(url, 1);
   const invalidTime = () => Promise.reject(new RangeError('Invalid time value'));
-  for (const refused of [
-    await thrown(database.run(invalidTime)),
-    await thrown(database.transaction(invalidTime)),
-  ])
+  for (const refused of [await thrown(database.run(invalidTime)), await thrown(database.transaction(invalidTime))])
     expect(toProblem(refused)).toMatchObject({ status: 400, cause: refused });
   const decide = () => {
     throw new TypeError('no function');
   };
   const mistake = await thrown(
-    changeOrRefuse(
-      { database } as unknown as ApiDeps,
-      [{ id: 'x', by: null, scope: null, decide }],
-      () => '',
-    ),
+    changeOrRefuse({ database } as unknown as ApiDeps, [{ id: 'x', by: null, scope: null, decide }], () => ''),
   );
   expect(toProblem(mistake).status).toBe(500);
   await database.close();

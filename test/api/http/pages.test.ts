@@ -77,8 +77,7 @@ describe('a page ends at four MiB, and nextCursor goes on:', () => {
     items.push({ ...SCHEDULE, id: 'b.last', description: 'some', payload: '' });
     expect((await api.call('POST', '/api/v1/schedules/batch', { items }, ann.headers)).status).toBe(200);
     for (const who of [ann, eve])
-      for (const path of ['schedules', 'schedules?q=some'])
-        await expectPages(path, [...ids, 'b.last'], 'id', who);
+      for (const path of ['schedules', 'schedules?q=some']) await expectPages(path, [...ids, 'b.last'], 'id', who);
     await api.sql`INSERT INTO schedule_versions SELECT (jsonb_populate_record(v, jsonb_build_object('version', n))).*
       FROM schedule_versions v, generate_series(2, ${COUNT}::int) n WHERE v.schedule_id = 'a.000'`;
     const versions = Array.from({ length: COUNT }, (_, index) => COUNT - index);

@@ -43,10 +43,7 @@ describe('/maintenance', () => {
 
   it('names every fault, and changes nothing then', async () => {
     const faulty = await set({ on: 'yes', until: 'tomorrow', dispatch: 'stop', reason: 7, who: 'me' });
-    expect([faulty.status, faultPaths(faulty)]).toEqual([
-      400,
-      ['/dispatch', '/on', '/reason', '/until', '/who'],
-    ]);
+    expect([faulty.status, faultPaths(faulty)]).toEqual([400, ['/dispatch', '/on', '/reason', '/until', '/who']]);
     expect(faultPaths(await set({}))).toEqual(['/on']);
     const off = await set({ on: false, reason: 'no', until: iso(1000), dispatch: 'hold' });
     expect([off.status, faultPaths(off)]).toEqual([400, ['/dispatch', '/reason', '/until']]);
@@ -113,11 +110,7 @@ describe('an edit during maintenance', () => {
     await set({ on: false });
     expect(await release()).toMatchObject({ released: 4 });
     expect(await api.sql`SELECT FROM held_runs`).toHaveLength(0);
-    expect((await runsOf('moved-all')).map(({ status }) => status)).toEqual([
-      'pending',
-      'pending',
-      'cancelled',
-    ]);
+    expect((await runsOf('moved-all')).map(({ status }) => status)).toEqual(['pending', 'pending', 'cancelled']);
     expect(await runsOf('paused')).toMatchObject([{ status: 'pending' }]);
   });
 

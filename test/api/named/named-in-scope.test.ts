@@ -9,9 +9,7 @@ const teams = twoTeams({ takesSecretFiles: true });
 const { call, done, ids } = teams;
 
 /** Of both teams, of all, and of nobody: between, before and after those that billing sees. */
-const NAMES = [
-  ...['a.x', 'billing.a', 'billing.b', 'billing.c', 'billingx', 'ops.a', 'shared.l', 'shared.m', 'z'],
-];
+const NAMES = [...['a.x', 'billing.a', 'billing.b', 'billing.c', 'billingx', 'ops.a', 'shared.l', 'shared.m', 'z']];
 const SEEN = ['billing.a', 'billing.b', 'billing.c', 'shared.l', 'shared.m'];
 
 describe.each(THINGS)('of $list a team', ({ list, definitions: [, plain] }) => {
@@ -19,8 +17,7 @@ describe.each(THINGS)('of $list a team', ({ list, definitions: [, plain] }) => {
     for (const id of NAMES) await done('all', 'PUT', `/${list}/${id}`, plain);
     expect(await ids('all', `/${list}`)).toEqual(NAMES);
     expect(await ids('billing', `/${list}`)).toEqual(SEEN);
-    for (const limit of [1, 2])
-      expect(await walked(teams, 'reader', `/${list}?limit=${limit}`)).toEqual(SEEN);
+    for (const limit of [1, 2]) expect(await walked(teams, 'reader', `/${list}?limit=${limit}`)).toEqual(SEEN);
     expect(await ids('ops', `/${list}`)).toEqual(['ops.a', 'shared.l', 'shared.m']);
     const forged = Buffer.from(JSON.stringify({ after: 'ops.a' })).toString('base64url');
     expect(await ids('billing', `/${list}?cursor=${forged}`)).toEqual(['shared.l', 'shared.m']);
@@ -32,8 +29,7 @@ describe.each(THINGS)('of $list a team', ({ list, definitions: [, plain] }) => {
 describe.each(THINGS)('of $list one', ({ list, definitions: [, plain], namers, word }) => {
   test('that others name is not deleted, and the answer does not name them', async () => {
     await done('all', 'PUT', `/${list}/billing.used`, plain);
-    const named = async (who: 'billing' | 'all') =>
-      (await call(who, 'DELETE', `/${list}/billing.used`)).body['detail'];
+    const named = async (who: 'billing' | 'all') => (await call(who, 'DELETE', `/${list}/billing.used`)).body['detail'];
     const refusal = (by: string) => `the ${word} is named by ${by}`;
     const foreign: string[] = [];
     for (const { method, path, body } of namers) {
@@ -98,9 +94,7 @@ describe('a connection', () => {
         const { status, body: problem } = await call('billing', method, path, body);
         expect([status, problem['detail']]).toEqual([
           409,
-          expect.stringMatching(
-            /^the connection is named by others, outside your scope(, whose own header|$)/,
-          ),
+          expect.stringMatching(/^the connection is named by others, outside your scope(, whose own header|$)/),
         ]);
       }
       await schedule('billing.job');
@@ -174,10 +168,7 @@ describe('a connection', () => {
         filter: { ids: ['billing.*'] },
       };
       const { status, body } = await call('billing', 'PUT', '/notifiers/billing.told', told);
-      expect([status, body['errors']]).toEqual([
-        422,
-        [expect.objectContaining({ path: '/channel/target/url' })],
-      ]);
+      expect([status, body['errors']]).toEqual([422, [expect.objectContaining({ path: '/channel/target/url' })]]);
     },
   );
 });
@@ -227,40 +218,36 @@ describe('a notifier', () => {
     },
   );
 
-  test(
-    'a notifier names what its team sees; what others have does not exist for it',
-    { tags: [ATTACK] },
-    async () => {
-      for (const id of ['ops.last', 'shared.last']) await done('all', 'PUT', `/notifiers/${id}`, body());
-      for (const id of ['ops.crm', 'shared.crm'])
-        await done('all', 'PUT', `/connections/${id}`, { url: 'https://crm.example' });
-      const by = (connection: string) => ({
-        channel: { type: 'webhook', target: { type: 'http', connection, url: '/' } },
-      });
-      const named = (fallback: string, connection: string) => ({ ...by(connection), fallback, ...OWN });
-      const missing = (fallback: string, connection: string) => [
-        {
-          path: '/channel/target/connection',
-          message: `names a connection that does not exist: ${connection}`,
-        },
-        { path: '/fallback', message: `names a notifier that does not exist: ${fallback}` },
-      ];
-      for (const [fallback, connection] of [
-        ['ops.last', 'ops.crm'],
-        ['billing.none', 'billing.none'],
-      ] as const)
-        expect(await faults('billing', 'billing.names', named(fallback, connection))).toEqual(
-          missing(fallback, connection),
-        );
-      await done('billing', 'PUT', '/notifiers/billing.names', named('shared.last', 'shared.crm'));
-      // What somebody without a scope has put there may stay.
-      await done('all', 'PUT', '/notifiers/billing.names', named('ops.last', 'ops.crm'));
-      await done('billing', 'PUT', '/notifiers/billing.names', {
-        ...named('ops.last', 'ops.crm'),
-        description: 'ours',
-      });
-    },
-  );
+  test('a notifier names what its team sees; what others have does not exist for it', { tags: [ATTACK] }, async () => {
+    for (const id of ['ops.last', 'shared.last']) await done('all', 'PUT', `/notifiers/${id}`, body());
+    for (const id of ['ops.crm', 'shared.crm'])
+      await done('all', 'PUT', `/connections/${id}`, { url: 'https://crm.example' });
+    const by = (connection: string) => ({
+      channel: { type: 'webhook', target: { type: 'http', connection, url: '/' } },
+    });
+    const named = (fallback: string, connection: string) => ({ ...by(connection), fallback, ...OWN });
+    const missing = (fallback: string, connection: string) => [
+      {
+        path: '/channel/target/connection',
+        message: `names a connection that does not exist: ${connection}`,
+      },
+      { path: '/fallback', message: `names a notifier that does not exist: ${fallback}` },
+    ];
+    for (const [fallback, connection] of [
+      ['ops.last', 'ops.crm'],
+      ['billing.none', 'billing.none'],
+    ] as const)
+      expect(await faults('billing', 'billing.names', named(fallback, connection))).toEqual(
+        missing(fallback, connection),
+      );
+    await done('billing', 'PUT', '/notifiers/billing.names', named('shared.last', 'shared.crm'));
+    // What somebody without a scope has put there may stay.
+    await done('all', 'PUT', '/notifiers/billing.names', named('ops.last', 'ops.crm'));
+    await done('billing', 'PUT', '/notifiers/billing.names', {
+      ...named('ops.last', 'ops.crm'),
+      description: 'ours',
+    });
+  });
 
   test('a circle of fallbacks is refused without the names of others in it', { tags: [ATTACK] }, async () => {
     await done('all', 'PUT', '/notifiers/billing.ring', body());
@@ -271,14 +258,9 @@ describe('a notifier', () => {
     ]);
   });
 
-  test(
-    'a team tests its own notifiers, and neither shared ones nor those of others',
-    { tags: [ATTACK] },
-    async () => {
-      for (const id of ['billing.t', 'ops.t', 'shared.t'])
-        await done('all', 'PUT', `/notifiers/${id}`, body());
-      const tested = async (id: string) => (await call('billing', 'POST', `/notifiers/${id}/test`)).status;
-      expect(await Promise.all(['billing.t', 'shared.t', 'ops.t'].map(tested))).toEqual([202, 403, 404]);
-    },
-  );
+  test('a team tests its own notifiers, and neither shared ones nor those of others', { tags: [ATTACK] }, async () => {
+    for (const id of ['billing.t', 'ops.t', 'shared.t']) await done('all', 'PUT', `/notifiers/${id}`, body());
+    const tested = async (id: string) => (await call('billing', 'POST', `/notifiers/${id}/test`)).status;
+    expect(await Promise.all(['billing.t', 'shared.t', 'ops.t'].map(tested))).toEqual([202, 403, 404]);
+  });
 });

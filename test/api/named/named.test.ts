@@ -11,8 +11,7 @@ function callsOf({ list }: Thing) {
   return {
     at,
     get: (id: string) => api.call('GET', at(id)),
-    put: (id: string, body: unknown, headers?: Record<string, string>) =>
-      api.call('PUT', at(id), body, headers),
+    put: (id: string, body: unknown, headers?: Record<string, string>) => api.call('PUT', at(id), body, headers),
     remove: (id: string, headers?: Record<string, string>) => api.call('DELETE', at(id), undefined, headers),
     page: (query: string) => api.call('GET', `/api/v1/${list}?${query}`),
   };
@@ -64,10 +63,7 @@ describe.each(THINGS)('of $list, one', (thing) => {
       expect([kind, made.status]).toEqual([kind, 201]);
       named.push(`${kind} ${textOf(made, 'id')}`);
     }
-    expect(detailOf(await remove('used'))).toEqual([
-      409,
-      `the ${thing.word} is named by ${named.join(' and ')}`,
-    ]);
+    expect(detailOf(await remove('used'))).toEqual([409, `the ${thing.word} is named by ${named.join(' and ')}`]);
     expect((await get('used')).status).toBe(200);
   });
 

@@ -72,9 +72,10 @@ export const THINGS: readonly Thing[] = [
       ],
       [{ dates: Array.from({ length: 2001 }, () => '2030-01-01') }, ['/dates']],
       [{}, ['/dates']],
-      ...['2030-02-30', '2030-01-01/2030-01-02', '2101-01-01', 5].map(
-        (validUntil): Thing['faulty'][number] => [{ dates: [], validUntil }, ['/validUntil']],
-      ),
+      ...['2030-02-30', '2030-01-01/2030-01-02', '2101-01-01', 5].map((validUntil): Thing['faulty'][number] => [
+        { dates: [], validUntil },
+        ['/validUntil'],
+      ]),
     ],
     namers: [schedule((named) => ({ exclude: { calendars: [named] } }))],
   },
@@ -86,10 +87,7 @@ export const THINGS: readonly Thing[] = [
       { description: null, maxRunning: 10_000, running: 0, waiting: 0, version: 2 },
     ],
     faulty: [
-      [
-        { maxRunning: 0, description: 7, burst: 1, id: 'other' },
-        ['/burst', '/description', '/id', '/maxRunning'],
-      ],
+      [{ maxRunning: 0, description: 7, burst: 1, id: 'other' }, ['/burst', '/description', '/id', '/maxRunning']],
       ...[10_001, 1.5, '3', null, undefined].map(
         (maxRunning) => [{ maxRunning }, ['/maxRunning']] as [object, string[]],
       ),
@@ -168,15 +166,7 @@ export const THINGS: readonly Thing[] = [
           channel: { type: 'email', to: ['no address', 'a@b', 'a@b'] },
         },
         [
-          ...[
-            '/afterFailures',
-            '/also',
-            '/channel/to',
-            '/channel/to/0',
-            '/enabled',
-            '/fallback',
-            '/filter/ids/0',
-          ],
+          ...['/afterFailures', '/also', '/channel/to', '/channel/to/0', '/enabled', '/fallback', '/filter/ids/0'],
           ...['/filter/label/0', '/filter/tags', '/id', '/on', '/remindSeconds'],
         ],
       ],

@@ -13,8 +13,7 @@ const mailless = quietApi();
 const bounded = quietApi({ sendsMail: true, mailToDomains: ['example.com'] });
 
 const at = (id: string) => `/api/v1/notifiers/${id}`;
-const put = (id: string, body: object, headers?: Record<string, string>) =>
-  api.call('PUT', at(id), body, headers);
+const put = (id: string, body: object, headers?: Record<string, string>) => api.call('PUT', at(id), body, headers);
 const textOf = (value: unknown) => value as string;
 const refused = (answer: Answer) => [answer.status, faultPaths(answer)];
 
@@ -245,13 +244,10 @@ describe('a test', () => {
 
   test('is refused from the eleventh within a minute on, and that of another notifier is not', async () => {
     await put('often', SLACK);
-    for (let sent = 0; sent < 10; sent += 1)
-      expect((await api.call('POST', `${at('often')}/test`)).status).toBe(202);
+    for (let sent = 0; sent < 10; sent += 1) expect((await api.call('POST', `${at('often')}/test`)).status).toBe(202);
     const refusal = await api.call('POST', `${at('often')}/test`);
     expect(detailOf(refusal)).toEqual([429, 'too many tests of this notifier']);
-    expect(Number(refusal.headers.get('retry-after'))).toBeOneOf(
-      Array.from({ length: 60 }, (_, index) => index + 1),
-    );
+    expect(Number(refusal.headers.get('retry-after'))).toBeOneOf(Array.from({ length: 60 }, (_, index) => index + 1));
     await put('seldom', SLACK);
     expect((await api.call('POST', `${at('seldom')}/test`)).status).toBe(202);
     await api.sql`UPDATE messages SET created_at = created_at - interval '1 minute' WHERE notifier_id = 'often'`;
@@ -305,9 +301,7 @@ describe('a message that has ended', () => {
     await put('carried', { channel: { type: 'webhook', target } });
     const { retry } = await sent('carried');
     await put('carried', SLACK);
-    expect(
-      (await api.call('PUT', '/api/v1/connections/chat-2', { url: 'https://evil.example' })).status,
-    ).toBe(200);
+    expect((await api.call('PUT', '/api/v1/connections/chat-2', { url: 'https://evil.example' })).status).toBe(200);
     expect(detailOf(await retry())).toEqual([
       ...[409, 'the connection chat-2 goes elsewhere now, and the run has header values of its own'],
     ]);

@@ -47,8 +47,7 @@ interface Row {
   overlap_guarded: boolean;
 }
 
-const runs = (id: string) =>
-  api.sql<Row[]>`SELECT * FROM all_runs WHERE schedule_id = ${id} ORDER BY scheduled_for`;
+const runs = (id: string) => api.sql<Row[]>`SELECT * FROM all_runs WHERE schedule_id = ${id} ORDER BY scheduled_for`;
 const done = (created: number, existing: number, remainingFrom: string | null = null) => [
   202,
   { created, existing, remainingFrom },
@@ -61,11 +60,7 @@ describe('a backfill', () => {
     expect((await backfill('hourly', 5, 2)).result).toEqual(done(3, 0));
     expect(api.woken()).toBe(woken + 1);
     const rows = await runs('hourly');
-    expect(rows.map(({ scheduled_for }) => now - Number(scheduled_for))).toEqual([
-      5 * HOUR,
-      4 * HOUR,
-      3 * HOUR,
-    ]);
+    expect(rows.map(({ scheduled_for }) => now - Number(scheduled_for))).toEqual([5 * HOUR, 4 * HOUR, 3 * HOUR]);
     for (const row of rows) {
       expect(row).toMatchObject({ trigger: 'backfill', status: 'pending', reason: null, claimed_by: null });
       expect(row).toMatchObject({ schedule_version: 1, priority: 0, attempts: 0, overlap_guarded: false });
@@ -252,10 +247,7 @@ const hours = (ago: number) => iso(now - ago * HOUR);
 const pull = (queue: string) => ({ type: 'pull', queue });
 
 /** Writes it once for each definition, and says since how many hours each is in force. */
-async function written(
-  id: string,
-  versions: readonly [hoursAgo: number, definition: object][],
-): Promise<void> {
+async function written(id: string, versions: readonly [hoursAgo: number, definition: object][]): Promise<void> {
   for (const [, definition] of versions) {
     const { status } = await api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...definition });
     expect(status).toBeLessThan(300);
@@ -322,9 +314,7 @@ describe('a backfill as it was', () => {
     expect((await backfillThen('listed', 48, 0)).result).toEqual(done(before.length, 0));
     const after = (await list()).filter(({ state }) => state !== 'excluded');
     expect(after).toEqual(
-      before.map(
-        ({ fireAt, version }) => expect.objectContaining({ fireAt, version, state: 'fired' }) as unknown,
-      ),
+      before.map(({ fireAt, version }) => expect.objectContaining({ fireAt, version, state: 'fired' }) as unknown),
     );
   });
 
@@ -383,15 +373,10 @@ describe('a backfill as it was', () => {
     ]);
     await api.sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{limit}', '"gone"') WHERE schedule_id = 'named' AND version = 1`;
     const refused = await backfillThen('named', 10, 0);
-    expect([refused.status, refused.text]).toEqual([
-      422,
-      expect.stringContaining('version 1 names the limit gone'),
-    ]);
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('version 1 names the limit gone')]);
     expect(await versionsRun('named')).toEqual([]);
     await api.sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{cron}', '"never"') WHERE schedule_id = 'named' AND version = 1`;
-    expect((await backfillThen('named', 10, 0)).text).toContain(
-      'version 1 of schedule named cannot be planned',
-    );
+    expect((await backfillThen('named', 10, 0)).text).toContain('version 1 of schedule named cannot be planned');
     expect((await backfillThen('named', 6, 0)).result).toEqual(done(6, 0));
   });
 

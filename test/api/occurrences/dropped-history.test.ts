@@ -73,9 +73,7 @@ describe('a key whose run was dropped is free again', () => {
     const batch = (list: object[]) => api.call('POST', '/api/v1/runs/batch', { items: list });
     const old = idsOf(await batch(items));
     await endAndDrop(...old.slice(5, 15));
-    const answers = await Promise.all(
-      Array.from({ length: 6 }, (_, n) => batch(n % 2 ? items : items.toReversed())),
-    );
+    const answers = await Promise.all(Array.from({ length: 6 }, (_, n) => batch(n % 2 ? items : items.toReversed())));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 201]);
     const sets = answers.map((answer) => JSON.stringify(idsOf(answer).toSorted()));
     expect(new Set(sets).size).toBe(1);
@@ -122,9 +120,7 @@ describe('a dropped run', () => {
     const backfill = async () => {
       const body = { from: iso(12), to: iso(8) };
       const answer = await api.call('POST', '/api/v1/schedules/again/backfill', body);
-      const rows = await api.sql<
-        { id: string }[]
-      >`SELECT id FROM all_runs WHERE schedule_id = 'again' ORDER BY id`;
+      const rows = await api.sql<{ id: string }[]>`SELECT id FROM all_runs WHERE schedule_id = 'again' ORDER BY id`;
       return { created: answer.body['created'], ids: rows.map(({ id }) => id) };
     };
     const first = await backfill();

@@ -143,8 +143,7 @@ describe('the load', () => {
     expect(items.length).toBeGreaterThan(moments);
   }
 
-  test('of ten thousand schedules is one answer; other calls wait for theirs', () =>
-    manyAreOneAnswer(10_000, 600));
+  test('of ten thousand schedules is one answer; other calls wait for theirs', () => manyAreOneAnswer(10_000, 600));
   test('of a hundred thousand schedules too', { tags: [LONG] }, () => manyAreOneAnswer(100_000, 1400));
 
   test('is 422 if there is too much to count', { tags: [LONG] }, async () => {

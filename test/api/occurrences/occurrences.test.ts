@@ -89,8 +89,7 @@ async function planned(id: string): Promise<void> {
 function minutes(from: number, to: number, second = 0): string[] {
   const all: string[] = [];
   const [shift, first] = [second * 1000, from - second * 1000];
-  for (let at = Math.floor(first / MINUTE) * MINUTE + MINUTE + shift; at <= to; at += MINUTE)
-    all.push(iso(at));
+  for (let at = Math.floor(first / MINUTE) * MINUTE + MINUTE + shift; at <= to; at += MINUTE) all.push(iso(at));
   return all;
 }
 
@@ -158,18 +157,13 @@ describe('missed fires', () => {
       from: iso(since),
       to: iso(end),
     });
-    expect([answer.status, answer.body]).toEqual([
-      202,
-      { created: before.length, existing: 0, remainingFrom: null },
-    ]);
+    expect([answer.status, answer.body]).toEqual([202, { created: before.length, existing: 0, remainingFrom: null }]);
     const runs = await until(async () => {
       const rows = await api.sql<{ id: string; status: string; trigger: string }[]>`
         SELECT id, status, trigger FROM all_runs WHERE schedule_id = 'filled'`;
       return rows.every(({ status }) => status !== 'pending' && status !== 'running') ? rows : null;
     });
-    expect(new Set(runs.map(({ status, trigger }) => `${status} ${trigger}`))).toEqual(
-      new Set(['succeeded backfill']),
-    );
+    expect(new Set(runs.map(({ status, trigger }) => `${status} ${trigger}`))).toEqual(new Set(['succeeded backfill']));
     const arrived = receiver.arrivals.filter(({ body }) => body.scheduleId === 'filled');
     expect(arrived.map(({ body }) => body.scheduledFor).sort()).toEqual(before.map(({ fireAt }) => fireAt));
     const after = await occurrences('filled', since, end);
@@ -230,12 +224,7 @@ describe('while it is planned and edited', () => {
     await put('live', { cron: '* * * * * *' });
     const [row] = await api.sql<{ created_at: Date }[]>`SELECT created_at FROM schedules WHERE id = 'live'`;
     const since = Number(row?.created_at);
-    const edits = [
-      { labels: { a: 'b' } },
-      { jitterSeconds: 1 },
-      { cron: '*/2 * * * * *' },
-      { enabled: false },
-    ];
+    const edits = [{ labels: { a: 'b' } }, { jitterSeconds: 1 }, { cron: '*/2 * * * * *' }, { enabled: false }];
     const reset = { labels: null, jitterSeconds: null, cron: '* * * * * *', enabled: true };
     let rounds = 0;
     await until(async () => {

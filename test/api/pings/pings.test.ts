@@ -55,11 +55,7 @@ describe('a heartbeat', () => {
   test('takes what its job says by GET, HEAD and POST, each as a run of its own, and answers OK', async () => {
     const { id, key } = await observed();
     const got = await ping(`/ping/${key}`);
-    expect([got.status, got.text, got.headers.get('content-type')]).toEqual([
-      200,
-      'OK',
-      'text/plain; charset=utf-8',
-    ]);
+    expect([got.status, got.text, got.headers.get('content-type')]).toEqual([200, 'OK', 'text/plain; charset=utf-8']);
     expect((await ping(`/ping/${key}`, undefined, 'HEAD')).status).toBe(200);
     expect((await ping(`/ping/${key}/3`, 'disk full')).status).toBe(200);
     expect((await ping(`/ping/${key}/fail`)).status).toBe(200);
@@ -89,9 +85,7 @@ describe('a heartbeat', () => {
     expect(await runsOf(id)).toMatchObject([{ status: 'running', result: { body: 'half of it' } }]);
     await ping(`/ping/${key}/0?${rid}`);
     await ping(`/ping/${key}/1?${rid}`, 'no');
-    expect(await runsOf(id)).toMatchObject([
-      { status: 'succeeded', result: { body: 'half of it' }, error: null },
-    ]);
+    expect(await runsOf(id)).toMatchObject([{ status: 'succeeded', result: { body: 'half of it' }, error: null }]);
     expect(await runsOf(id)).toHaveLength(1);
   });
 
@@ -175,9 +169,7 @@ describe('a schedule that observes', () => {
     const next = (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'] as unknown as string;
     expect(Date.parse(next) - Date.parse(early?.scheduledFor ?? '')).toBe(3_600_000);
     // No clock was ahead.
-    expect((await api.call('GET', `/api/v1/schedules/${id}/occurrences`)).body).not.toHaveProperty(
-      'plannedThrough',
-    );
+    expect((await api.call('GET', `/api/v1/schedules/${id}/occurrences`)).body).not.toHaveProperty('plannedThrough');
     await ping(`/ping/${key}`);
     expect(await runsOf(id)).toMatchObject([{ status: 'succeeded' }]);
     await ping(`/ping/${key}`);
@@ -257,9 +249,7 @@ describe('a schedule that observes', () => {
     const [, second, third] = await runsOf(id);
     const at = (run: ShownRun | undefined, act: string, body?: object) =>
       api.call('POST', `/api/v1/runs/${String(run?.['id'])}/${act}`, body);
-    expect(
-      (await at(second, 'complete', { status: 'failed', error: 'seen', retry: true })).body,
-    ).toMatchObject({
+    expect((await at(second, 'complete', { status: 'failed', error: 'seen', retry: true })).body).toMatchObject({
       status: 'failed',
       attempts: 1,
     });
@@ -318,11 +308,7 @@ describe('two instances on one database', () => {
       if (due) await makeDue(own.id, due);
       ahead += 1_000;
       const instance = instances[index % instances.length];
-      const answer = await instance?.call(
-        body === undefined ? 'GET' : 'POST',
-        `/ping/${own.key}${says}`,
-        body,
-      );
+      const answer = await instance?.call(body === undefined ? 'GET' : 'POST', `/ping/${own.key}${says}`, body);
       expect([says, answer?.status]).toEqual([says, 200]);
     }
     return own;
@@ -332,13 +318,11 @@ describe('two instances on one database', () => {
   async function decided(id: string): Promise<unknown[]> {
     const ids = (await runsOf(id)).map((run) => String(run['id']));
     const whole = await Promise.all(ids.map((run) => api.call('GET', `/api/v1/runs/${run}`)));
-    return whole.map(
-      ({ body: { status, trigger, executionId, attempts, error, result, attemptLog, ...run } }) => ({
-        ...{ status, trigger, executionId, attempts, error, result },
-        late: Math.round(Number(run['latenessMs']) / 60_000),
-        log: (attemptLog as unknown as { outcome: string }[]).map(({ outcome }) => outcome),
-      }),
-    );
+    return whole.map(({ body: { status, trigger, executionId, attempts, error, result, attemptLog, ...run } }) => ({
+      ...{ status, trigger, executionId, attempts, error, result },
+      late: Math.round(Number(run['latenessMs']) / 60_000),
+      log: (attemptLog as unknown as { outcome: string }[]).map(({ outcome }) => outcome),
+    }));
   }
 
   test('match late, early, repeated and disordered reports as one does, whichever takes which', async () => {
@@ -387,9 +371,7 @@ describe('the key', () => {
     const guarded = await startApi(api.databaseUrl, { clock, apiTokens });
     onTestFinished(() => guarded.stop());
     const { paths = {} } = (await api.call('GET', '/openapi.json')).body;
-    const reading = Object.entries(paths).filter(
-      ([path, { get }]) => get !== undefined && path.startsWith('/api/v1/'),
-    );
+    const reading = Object.entries(paths).filter(([path, { get }]) => get !== undefined && path.startsWith('/api/v1/'));
     const period = 'from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z';
     const showing = async ({ headers }: { headers: Record<string, string> }) => {
       const found: string[] = [];
@@ -422,11 +404,9 @@ describe('the key', () => {
     expect((await api.call('GET', `/api/v1/schedules/${id}`)).body['pingKey']).toBe(key);
     const minted = await api.call('POST', `/api/v1/schedules/${id}/ping-key`);
     const second = minted.body['pingKey'] as unknown as string;
-    expect([
-      minted.status,
-      (await ping(`/ping/${key}`)).status,
-      (await ping(`/ping/${second}`)).status,
-    ]).toEqual([200, 404, 200]);
+    expect([minted.status, (await ping(`/ping/${key}`)).status, (await ping(`/ping/${second}`)).status]).toEqual([
+      200, 404, 200,
+    ]);
     const audit = await api.call('GET', `/api/v1/audit?action=schedule.pingKey&scheduleId=${id}`);
     expect(audit.body['items']).toMatchObject([{ subject: id, outcome: 'done' }]);
     expect(audit.text).not.toContain(second);
@@ -451,8 +431,7 @@ describe('the key', () => {
 
   test('is stored encrypted, and found by its hash', async () => {
     const { key } = await observed();
-    const [row] =
-      await api.sql`SELECT count(*)::int AS plain FROM ping_keys WHERE key::text LIKE ${`%${key}%`}`;
+    const [row] = await api.sql`SELECT count(*)::int AS plain FROM ping_keys WHERE key::text LIKE ${`%${key}%`}`;
     const [sealed] = await api.sql`SELECT count(*)::int AS sealed FROM ping_keys WHERE key ? 'sealed'`;
     expect([row?.['plain'], sealed?.['sealed'] > 0]).toEqual([0, true]);
   });

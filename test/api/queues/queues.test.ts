@@ -127,9 +127,7 @@ describe('POST /queues/{queue}/claim', () => {
       expect(faultPaths(answer)).toHaveLength(1);
     }
     expect((await claim('q'.repeat(129))).status).toBe(400);
-    expect(faultPaths(await api.call('POST', '/api/v1/queues/q/claim?max=2', { workerId: 'w' }))).toEqual([
-      'max',
-    ]);
+    expect(faultPaths(await api.call('POST', '/api/v1/queues/q/claim?max=2', { workerId: 'w' }))).toEqual(['max']);
     expect((await api.call('POST', '/api/v1/queues/q/claim')).status).toBe(400);
     expect((await api.call('GET', '/api/v1/queues/q/claim')).status).toBe(405);
   });

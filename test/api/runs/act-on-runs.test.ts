@@ -8,8 +8,7 @@ const api = quietApi();
 
 const PULL = { type: 'pull', queue: 'work' };
 
-const act = (id: string, action: string, body?: unknown) =>
-  api.call('POST', `/api/v1/runs/${id}/${action}`, body);
+const act = (id: string, action: string, body?: unknown) => api.call('POST', `/api/v1/runs/${id}/${action}`, body);
 const read = async (id: string) => (await api.call('GET', `/api/v1/runs/${id}`)).body;
 const textOf = (value: unknown) => value as string;
 
@@ -198,17 +197,13 @@ describe('/complete', () => {
 
   test('as failed is final, with the error', async () => {
     const id = await leased({ retry: { maxAttempts: 5 } });
-    expect(
-      await done(await act(id, 'complete', { ...BY, status: 'failed', error: 'no space left' })),
-    ).toMatchObject({
+    expect(await done(await act(id, 'complete', { ...BY, status: 'failed', error: 'no space left' }))).toMatchObject({
       status: 'failed',
       error: { kind: 'reported', message: 'no space left' },
       result: null,
     });
     await refused(id, 'complete', { status: 'succeeded' }, /ended as failed/);
-    expect(
-      (await act(id, 'complete', { ...BY, status: 'failed', error: 'again' })).body['error'],
-    ).toMatchObject({
+    expect((await act(id, 'complete', { ...BY, status: 'failed', error: 'again' })).body['error']).toMatchObject({
       message: 'no space left',
     });
     const bare = await done(
@@ -227,11 +222,7 @@ describe('/complete', () => {
     ['"a\\u0000b\\ud800"', 'a�b�'],
     ['{"a":"\\u0000\\ud800"}', '{"a":"\\u0000\\ud800"}'],
   ])('keeps the result %s as text', async (source, kept) => {
-    const answer = await act(
-      await leased(),
-      'complete',
-      `{"workerId":"w-1","status":"succeeded","result":${source}}`,
-    );
+    const answer = await act(await leased(), 'complete', `{"workerId":"w-1","status":"succeeded","result":${source}}`);
     expect((await done(answer))['result']).toEqual({ statusCode: null, body: kept });
   });
 
@@ -258,9 +249,7 @@ describe('/complete', () => {
     expect(run).toMatchObject({ leaseUntil: null, error: { kind: 'reported', message: 'no space' } });
     expect(api.justWoken()).toMatchObject({ effects: 0, workers: 1 });
     expect(await done(await act(id, 'complete', word))).toEqual(run);
-    const plain = await done(
-      await act(await leased(), 'complete', { ...BY, status: 'failed', retry: false }),
-    );
+    const plain = await done(await act(await leased(), 'complete', { ...BY, status: 'failed', retry: false }));
     expect(plain['status']).toBe('failed');
   });
 
@@ -346,10 +335,7 @@ describe('/heartbeat', () => {
   test.each<[unknown, string[]]>([
     [{ progress: 1.1 }, ['/progress']],
     [{ progress: -0.1 }, ['/progress']],
-    [
-      { progress: '1', attempt: -1, workerId: 7, status: 'running' },
-      ['/attempt', '/progress', '/status', '/workerId'],
-    ],
+    [{ progress: '1', attempt: -1, workerId: 7, status: 'running' }, ['/attempt', '/progress', '/status', '/workerId']],
     ['{"progress":1e999}', ['/progress']],
   ])('with %j is 400', async (body, paths) => {
     expectProblem(await act(await leased(), 'heartbeat', body), 400, paths);
@@ -385,11 +371,12 @@ describe('/release', () => {
     await refused(await ended('failed', { worker_id: 'w-1' }), 'release', BY, /ended as failed/);
   });
 
-  test.each<[unknown, string[]]>([
-    [{ attempt: 0, progress: 1, workerId: '' }, ['/attempt', '/progress', '/workerId']],
-  ])('with %j is 400', async (body, paths) => {
-    expectProblem(await act(await leased(), 'release', body), 400, paths);
-  });
+  test.each<[unknown, string[]]>([[{ attempt: 0, progress: 1, workerId: '' }, ['/attempt', '/progress', '/workerId']]])(
+    'with %j is 400',
+    async (body, paths) => {
+      expectProblem(await act(await leased(), 'release', body), 400, paths);
+    },
+  );
 });
 
 describe('every action', () => {
@@ -447,10 +434,7 @@ test('a one-off run is not opened again once its connection is gone', async () =
   await connect('left', 'https://a.example');
   const id = await cancelled('left');
   expect((await api.call('DELETE', '/api/v1/connections/left')).status).toBe(204);
-  expect(await retried(id)).toEqual([
-    409,
-    expect.stringContaining('the connection of the run was deleted: left'),
-  ]);
+  expect(await retried(id)).toEqual([409, expect.stringContaining('the connection of the run was deleted: left')]);
 });
 
 test(
@@ -464,9 +448,7 @@ test(
     await connect('moved', 'https://evil.example');
     expect(await retried(sending)).toEqual([
       409,
-      expect.stringContaining(
-        'the connection moved goes elsewhere now, and the run has header values of its own',
-      ),
+      expect.stringContaining('the connection moved goes elsewhere now, and the run has header values of its own'),
     ]);
     expect((await retried(bare))[0]).toBe(200);
     const again = { action: 'retry', filter: { status: 'cancelled', from: '2098-01-01T00:00:00Z' } };

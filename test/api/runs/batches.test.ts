@@ -65,9 +65,7 @@ describe('a batch', () => {
     });
     const all = itemsOf(await get(`runs?batchId=${batchId}`));
     expect(all.map(({ id }) => id).sort()).toEqual(Object.values(ids).sort());
-    expect(refsIn(await get(`runs?batchId=${batchId}&label=tier:interactive&status=waiting`))).toEqual([
-      'load',
-    ]);
+    expect(refsIn(await get(`runs?batchId=${batchId}&label=tier:interactive&status=waiting`))).toEqual(['load']);
     expect(itemsOf(await get(`runs?batchId=${batchId}&label=tier:none`))).toEqual([]);
     expect(itemsOf(await get(`runs?batchId=${ids['eu'] ?? ''}`))).toEqual([]);
   });
@@ -210,9 +208,7 @@ describe('a call with many runs', () => {
       });
       expect([answer.status, itemsOf(answer).map(({ ref }) => ref)]).toEqual([201, ['z', 'a', 'm']]);
       const runs = await Promise.all(itemsOf(answer).map(({ id }) => runOf(id)));
-      expect(
-        runs.map(({ payload, priority, status, trigger }) => [payload, priority, status, trigger]),
-      ).toEqual([
+      expect(runs.map(({ payload, priority, status, trigger }) => [payload, priority, status, trigger])).toEqual([
         [1, 'normal', 'pending', 'api'],
         [2, 'low', 'pending', 'api'],
         [null, 'normal', 'pending', 'api'],
@@ -409,9 +405,7 @@ describe('a call with many runs', () => {
       ));
 
     test('a payload over 64 KiB, and a body nested deeper than 64', async () => {
-      await refused({ items: [item('a'), item('b', { payload: 'x'.repeat(64 * 1024) })] }, 400, [
-        '/items/1/payload',
-      ]);
+      await refused({ items: [item('a'), item('b', { payload: 'x'.repeat(64 * 1024) })] }, 400, ['/items/1/payload']);
       const deep = `${'['.repeat(61)}${']'.repeat(61)}`;
       const body = (payload: string) =>
         `{"items":[{"ref":"deep","target":${JSON.stringify(TARGET)},"payload":${payload}}]}`;
@@ -419,18 +413,13 @@ describe('a call with many runs', () => {
       expect((await submit(body(deep))).status).toBe(201);
     });
 
-    test.each([
-      [{}],
-      [{ items: {} }],
-      [{ items: null }],
-      [[]],
-      ['x'],
-      [{ items: [[]] }],
-      [{ items: [item('')] }],
-    ])('%j', async (body) => {
-      const before = await count();
-      expect([(await submit(body)).status, await count()]).toEqual([400, before]);
-    });
+    test.each([[{}], [{ items: {} }], [{ items: null }], [[]], ['x'], [{ items: [[]] }], [{ items: [item('')] }]])(
+      '%j',
+      async (body) => {
+        const before = await count();
+        expect([(await submit(body)).status, await count()]).toEqual([400, before]);
+      },
+    );
 
     test('ten thousand faults are listed, and the search ends there', async () => {
       const dependsOn = Array.from({ length: 1000 }, (_, n) => `nobody-${n}`);
@@ -470,10 +459,7 @@ describe('a call with many runs', () => {
 
     test('unknown runs, each of them', async () => {
       const { old = '' } = await ids([item('old')]);
-      const unknown = [
-        old.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
-        'ffffffff-ffff-ffff-ffff-ffffffffffff',
-      ];
+      const unknown = [old.replace(/.$/, (last) => (last === '0' ? '1' : '0')), 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
       await refused(
         {
           items: [

@@ -259,11 +259,7 @@ describe('dependencies', () => {
     ];
     const answer = await post({ target: TARGET, key: 'k-unknown', dependsOn: [known, ...unknown] });
     expect(answer.status).toBe(422);
-    expect(errorsOf(answer).map(({ path }) => path)).toEqual([
-      '/dependsOn/1',
-      '/dependsOn/2',
-      '/dependsOn/3',
-    ]);
+    expect(errorsOf(answer).map(({ path }) => path)).toEqual(['/dependsOn/1', '/dependsOn/2', '/dependsOn/3']);
     expect(errorsOf(answer)[0]?.message).toContain(unknown[0]);
     expect(await count()).toBe(before);
   });
@@ -273,10 +269,7 @@ describe('dependencies', () => {
     const before = await count();
     const dependsOn = [known, 'x', known.toUpperCase(), 7, null, '', `${known} `];
     const answer = await post({ target: TARGET, dependsOn });
-    expect([answer.status, faultPaths(answer)]).toEqual([
-      400,
-      [1, 2, 3, 4, 5, 6].map((n) => `/dependsOn/${n}`),
-    ]);
+    expect([answer.status, faultPaths(answer)]).toEqual([400, [1, 2, 3, 4, 5, 6].map((n) => `/dependsOn/${n}`)]);
     expect(errorsOf(answer).find(({ path }) => path === '/dependsOn/2')?.message).toBe('repeats dependsOn/0');
     expect(await count()).toBe(before);
   });
@@ -355,16 +348,15 @@ describe('a call is refused, and stores nothing, for', () => {
 
   test('masked header values: there is no stored value to keep', async () => {
     const lookup = { url: TARGET.url, headers: { B: '***' } };
-    const answer = await refused(
-      { target: { ...TARGET, headers: { A: '***' }, lookup, cancel: lookup } },
-      400,
-      ['/target/cancel/headers/B', '/target/headers/A', '/target/lookup/headers/B'],
-    );
+    const answer = await refused({ target: { ...TARGET, headers: { A: '***' }, lookup, cancel: lookup } }, 400, [
+      '/target/cancel/headers/B',
+      '/target/headers/A',
+      '/target/lookup/headers/B',
+    ]);
     expect(errorsOf(answer)[0]?.message).toBe('is "***", but there is no stored value to keep');
   });
 
-  test('a payload over 64 KiB', () =>
-    refused({ target: TARGET, payload: 'x'.repeat(64 * 1024) }, 400, ['/payload']));
+  test('a payload over 64 KiB', () => refused({ target: TARGET, payload: 'x'.repeat(64 * 1024) }, 400, ['/payload']));
 
   test('a body over 256 KiB', () => refused({ target: TARGET, payload: 'x'.repeat(256 * 1024) }, 413, []));
 

@@ -1,14 +1,6 @@
 import { describe, expect, test, onTestFinished } from 'vitest';
 import { changeRun } from '../../support/run-rows.ts';
-import {
-  type Claimed,
-  append,
-  claimAgain,
-  claimedRun,
-  complete,
-  readLog,
-  readPart,
-} from '../../support/run-logs.ts';
+import { type Claimed, append, claimAgain, claimedRun, complete, readLog, readPart } from '../../support/run-logs.ts';
 import { type Api, quietApi, startApi, sharedApi } from '../api.ts';
 import { until } from '../../support/until.ts';
 import { newToken, settableClock } from '../access/support.ts';
@@ -21,8 +13,7 @@ const rowsOf = async ({ id }: Claimed) =>
   api.sql<{ place: string; size: number }[]>`
     SELECT place, octet_length(bytes) AS size FROM run_logs WHERE run_id = ${id} ORDER BY attempt, place`;
 /** Bytes of which each tells where it is. */
-const numbered = (size: number, from = 0) =>
-  Buffer.from(Uint8Array.from({ length: size }, (_, n) => (from + n) % 251));
+const numbered = (size: number, from = 0) => Buffer.from(Uint8Array.from({ length: size }, (_, n) => (from + n) % 251));
 
 async function appendAll(run: Claimed, size: number, step = 64 * KIB): Promise<void> {
   for (let offset = 0; offset < size; offset += step) {
@@ -137,9 +128,7 @@ describe('of one attempt', () => {
     expect(head).toMatchObject({ skipped: 0, next: 256 * KIB });
     expect(head?.bytes.equals(numbered(256 * KIB))).toBe(true);
     expect(tail.map(({ skipped }) => skipped)).toEqual([size - 1024 * KIB, 0, 0]);
-    expect(Buffer.concat(tail.map(({ bytes }) => bytes)).equals(numbered(768 * KIB, size - 768 * KIB))).toBe(
-      true,
-    );
+    expect(Buffer.concat(tail.map(({ bytes }) => bytes)).equals(numbered(768 * KIB, size - 768 * KIB))).toBe(true);
     const inTheGap = await readPart(api, run.id, `offset=${256 * KIB + 1}`);
     expect(inTheGap).toMatchObject({ skipped: size - 1024 * KIB - 1 });
     const kept = (await rowsOf(run)).reduce((sum, { size: bytes }) => sum + bytes, 0);
@@ -226,8 +215,7 @@ describe('an append', () => {
   test('says that the worker has begun: what it has printed it cannot give back', async () => {
     const run = await claimedRun(api);
     await append(api, run, 'begun');
-    const release = () =>
-      api.call('POST', `/api/v1/runs/${run.id}/release`, { attempt: run.attempt, workerId: 'w-1' });
+    const release = () => api.call('POST', `/api/v1/runs/${run.id}/release`, { attempt: run.attempt, workerId: 'w-1' });
     const refused = await release();
     expect([refused.status, refused.body['detail']]).toEqual([
       409,
@@ -375,10 +363,7 @@ describe('with tokens', { tags: [ATTACK] }, () => {
     newToken('viewer', 'viewer'),
     newToken('worker', 'worker'),
   ];
-  const [ours, theirs] = [
-    newToken('ours', 'worker', null, ['work']),
-    newToken('theirs', 'worker', null, ['other']),
-  ];
+  const [ours, theirs] = [newToken('ours', 'worker', null, ['work']), newToken('theirs', 'worker', null, ['other'])];
   const reader = newToken('reader', 'viewer', null, ['billing.']);
   const api = sharedApi({
     clock,

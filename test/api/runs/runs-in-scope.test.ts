@@ -179,13 +179,7 @@ test('a list has the runs of the scope and of what is shared, whatever the filte
   const runs = await runsOfTeams();
   const seen = [...runs.mine, ...runs.shared].sort();
   const hidden = new Set(runs.foreign);
-  for (const filter of [
-    '',
-    '&status=pending',
-    '&trigger=manual,api',
-    '&label=team:x',
-    '&from=2000-01-01T00:00:00Z',
-  ]) {
+  for (const filter of ['', '&status=pending', '&trigger=manual,api', '&label=team:x', '&from=2000-01-01T00:00:00Z']) {
     const answer = await as(billing, 'GET', `/runs?limit=500${filter}`);
     expect(answer.status).toBe(200);
     expect(idsOf(answer).filter((id) => hidden.has(id))).toEqual([]);
@@ -252,12 +246,10 @@ test('a one-off run of a caller with a scope needs a key of this scope', async (
 test('what a one-off run names of others is unknown: runs, limits, connections; and queues', async () => {
   const { mine, shared, foreign } = await runsOfTeams();
   const limits = ['ops.slow', 'billing.slow', 'shared.slow'];
-  for (const id of limits)
-    expect((await as(admin, 'PUT', `/limits/${id}`, { maxRunning: 1 })).status).toBe(201);
+  for (const id of limits) expect((await as(admin, 'PUT', `/limits/${id}`, { maxRunning: 1 })).status).toBe(201);
   for (const id of ['ops.crm', 'billing.crm'])
     expect((await as(admin, 'PUT', `/connections/${id}`, { url: 'http://127.0.0.1:9' })).status).toBe(201);
-  const make = (more: object) =>
-    as(billing, 'POST', '/runs', { target: HTTP, key: fresh('billing.'), ...more });
+  const make = (more: object) => as(billing, 'POST', '/runs', { target: HTTP, key: fresh('billing.'), ...more });
   const faults = async (more: object) => (await make(more)).body['errors'];
   const run = (id = '') => ({ path: '/dependsOn/1', message: `names a run that does not exist: ${id}` });
   const unknown = '019b76da-a800-7000-8000-000000000000';

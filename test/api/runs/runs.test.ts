@@ -3,21 +3,11 @@ import { beforeAll, describe, expect, test, beforeEach } from 'vitest';
 import { isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import { insertRuns, changeRun } from '../../support/run-rows.ts';
-import {
-  type Json,
-  ANSWERED_TARGET,
-  SCHEDULE,
-  faultPaths,
-  TARGET,
-  quietApi,
-  idsOf,
-  itemsOf,
-} from '../api.ts';
+import { type Json, ANSWERED_TARGET, SCHEDULE, faultPaths, TARGET, quietApi, idsOf, itemsOf } from '../api.ts';
 
 const api = quietApi();
 
-const put = (id: string) =>
-  api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, payload: { own: 1.5 } });
+const put = (id: string) => api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, payload: { own: 1.5 } });
 const fire = (id: string, body?: unknown, headers?: Record<string, string>) =>
   api.call('POST', `/api/v1/schedules/${id}/fire`, body, headers);
 const textOf = (value: unknown) => value as string;
@@ -101,9 +91,7 @@ describe('fire', () => {
   test('with a key makes one run, however often it is called', async () => {
     await put('keyed');
     const key = { 'idempotency-key': 'order 1 / a' };
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => fire('keyed', { payload: { n: 1 } }, key)),
-    );
+    const answers = await Promise.all(Array.from({ length: 8 }, () => fire('keyed', { payload: { n: 1 } }, key)));
     expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(7).fill(200), 202]);
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(answers[0]?.body['key']).toBe('order 1 / a');
@@ -255,10 +243,7 @@ describe('lists', () => {
     const runs: Json[] = [];
     let pages = 0;
     for (let cursor: unknown = ''; cursor !== null; pages += 1) {
-      const page = await api.call(
-        'GET',
-        `${path}limit=${limit}${cursor === '' ? '' : `&cursor=${textOf(cursor)}`}`,
-      );
+      const page = await api.call('GET', `${path}limit=${limit}${cursor === '' ? '' : `&cursor=${textOf(cursor)}`}`);
       expect(page.status).toBe(200);
       runs.push(...itemsOf(page));
       cursor = page.body['nextCursor'];
@@ -280,8 +265,7 @@ describe('lists', () => {
   });
 
   test('filter by status, trigger and period', async () => {
-    const count = async (query: string) =>
-      itemsOf(await api.call('GET', `/api/v1/schedules/l-b/runs?${query}`)).length;
+    const count = async (query: string) => itemsOf(await api.call('GET', `/api/v1/schedules/l-b/runs?${query}`)).length;
     expect(await count('')).toBe(4);
     expect(await count('status=failed')).toBe(2);
     expect(await count('status=failed,succeeded')).toBe(4);
@@ -361,19 +345,13 @@ test('instances are listed with where they listen: silent ones as not alive, and
 
 describe('in bulk', () => {
   const bulk = (body: unknown) => api.call('POST', '/api/v1/runs/bulk', body);
-  const put = (id: string, more: object = {}) =>
-    api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, ...more });
+  const put = (id: string, more: object = {}) => api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, ...more });
   const list = async (query: string) => idsOf(await api.call('GET', `/api/v1/runs?limit=500&${query}`));
   const statusOf = async (id: string | undefined) =>
     (await api.call('GET', `/api/v1/runs/${id ?? ''}`)).body['status'] as unknown as string;
 
   /** Runs of a schedule, the oldest first, in this status. */
-  async function made(
-    scheduleId: string,
-    count: number,
-    status: string,
-    columns: object = {},
-  ): Promise<string[]> {
+  async function made(scheduleId: string, count: number, status: string, columns: object = {}): Promise<string[]> {
     const ids: string[] = [];
     for (let n = 0; n < count; n += 1) {
       const { body } = await api.call('POST', `/api/v1/schedules/${scheduleId}/fire`);
@@ -430,10 +408,7 @@ describe('in bulk', () => {
       ['/filter/from', '/filter/label', '/filter/status'],
     ],
     [{ action: 'cancel', filter: { label: null, status: null } }, ['/filter/label', '/filter/status']],
-    [
-      { action: 'cancel', filter: { from: '2026-11-20T00:00:00Z', to: '2026-11-20T00:00:00Z' } },
-      ['/filter/to'],
-    ],
+    [{ action: 'cancel', filter: { from: '2026-11-20T00:00:00Z', to: '2026-11-20T00:00:00Z' } }, ['/filter/to']],
     [
       { action: 'cancel', filter: { scheduleId: 'a' }, limit: 10_001, dryRun: 'no', until: 1 },
       ['/dryRun', '/limit', '/until'],
@@ -472,8 +447,7 @@ describe('in bulk', () => {
     test('takes statuses and triggers as in a query, or as lists, and a period', async () => {
       const failed = await made('bill-1', 2, 'failed');
       const [cancelled = ''] = await made('bill-1', 1, 'cancelled', { reason: 'request' });
-      const matched = async (filter: object) =>
-        (await bulk({ action: 'retry', filter, dryRun: true })).body['matched'];
+      const matched = async (filter: object) => (await bulk({ action: 'retry', filter, dryRun: true })).body['matched'];
       expect(await matched({ status: 'failed,unknown' })).toBe(2);
       expect(await matched({ status: ['failed', 'cancelled'], trigger: ['manual'] })).toBe(3);
       expect(await matched({ status: 'succeeded,pending' })).toBe(0);
@@ -560,9 +534,7 @@ describe('in bulk', () => {
     const untouched = await made('ops', 1, 'pending');
     const request = { action: 'cancel', filter: { label: ['team:billing'] } };
     const running = (await list('status=running'))[0];
-    expect(
-      (await bulk({ ...request, filter: { label: 'team:billing', status: 'failed' } })).body['matched'],
-    ).toBe(0);
+    expect((await bulk({ ...request, filter: { label: 'team:billing', status: 'failed' } })).body['matched']).toBe(0);
     expect((await bulk(request)).body).toMatchObject({ matched: 4, changed: 4, remaining: 0 });
     expect(await list('status=cancelled')).toEqual(open.sort().reverse());
     expect(await api.cancelled()).toEqual([running]);

@@ -8,8 +8,7 @@ import { lookAhead, outlookOf } from '../../../src/api/schedules/fire-faults.ts'
 
 const api = sharedApi();
 
-const put = (id: string, body: object) =>
-  api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
+const put = (id: string, body: object) => api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
 const get = (path: string) => api.call('GET', `/api/v1${path}`);
 const preview = (body: object) => api.call('POST', '/api/v1/preview', body);
 const faults = ({ status, body }: Answer) => ({ status, errors: body['errors'] });
@@ -141,9 +140,7 @@ describe('the fires of several expressions', () => {
     expect(upcoming.body).toEqual({ items: NOTED, warnings: [] });
     const hashed = await preview({ cron: ['0 9 * * *', 'H 3 * * *'] });
     expect(hashed.body).toHaveProperty('assumes');
-    expect((await preview({ cron: ['0 9 * * *', 'H 3 * * *'], id: 'job' })).body).not.toHaveProperty(
-      'assumes',
-    );
+    expect((await preview({ cron: ['0 9 * * *', 'H 3 * * *'], id: 'job' })).body).not.toHaveProperty('assumes');
   });
 
   test('are counted, listed and backfilled each once', async () => {

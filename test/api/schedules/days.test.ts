@@ -9,8 +9,7 @@ beforeAll(async () => {
   await api.call('PUT', '/api/v1/calendars/may', { dates: ['2031-05-01', '2031-05-29'] });
 });
 
-const put = (id: string, body: object) =>
-  api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
+const put = (id: string, body: object) => api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
 const patch = (id: string, body: object) => api.call('PATCH', `/api/v1/schedules/${id}`, body);
 const get = (path: string) => api.call('GET', `/api/v1/schedules/${path}`);
 const preview = (body: object) =>
@@ -121,11 +120,7 @@ describe('rules of days', () => {
     expect((await skip('2030-12-25T09:00:00Z')).status).toBe(422);
     expect(itemsOf(await get('moving/upcoming?count=2'))[1]).toMatchObject({ skipped: true });
     await patch('moving', { onExcluded: 'next' });
-    expect(firesOf(await get('moving/upcoming?count=3'))).toEqual([
-      '2030-12-18T09',
-      '2030-12-26T09',
-      '2031-01-02T09',
-    ]);
+    expect(firesOf(await get('moving/upcoming?count=3'))).toEqual(['2030-12-18T09', '2030-12-26T09', '2031-01-02T09']);
   });
 
   test('say in occurrences where a fire comes from that an edit of the definition made at once', async () => {
@@ -146,11 +141,7 @@ describe('rules of days', () => {
   test('exclude weekdays of intervals too', async () => {
     const often = { everySeconds: 43_200, startAt: '2031-05-02T12:00:00Z', exclude: { weekdays: WEEKEND } };
     await put('often', often);
-    expect(firesOf(await get('often/upcoming?count=3'))).toEqual([
-      '2031-05-02T12',
-      '2031-05-05T00',
-      '2031-05-05T12',
-    ]);
+    expect(firesOf(await get('often/upcoming?count=3'))).toEqual(['2031-05-02T12', '2031-05-05T00', '2031-05-05T12']);
   });
 
   test('are backfilled by: moved fires on the days where they were made', async () => {
@@ -160,9 +151,10 @@ describe('rules of days', () => {
     const answer = await api.call('POST', '/api/v1/schedules/past/backfill', period);
     expect(answer.body).toEqual({ created: 2, existing: 0, remainingFrom: null });
     const runs = await get('past/runs');
-    expect(
-      (runs.body['items'] as unknown as { scheduledFor: string }[]).map((run) => run.scheduledFor),
-    ).toEqual(['2026-01-15T12:00:00.000Z', '2026-01-08T12:00:00.000Z']);
+    expect((runs.body['items'] as unknown as { scheduledFor: string }[]).map((run) => run.scheduledFor)).toEqual([
+      '2026-01-15T12:00:00.000Z',
+      '2026-01-08T12:00:00.000Z',
+    ]);
   });
 });
 
@@ -184,9 +176,7 @@ describe('impossible rules of days', () => {
       ).split(' '),
     );
     expect(
-      faultPaths(
-        await put('wrong', { ...wrong, pick: { of: 'week', nth: [] }, every: null, onExcluded: null }),
-      ),
+      faultPaths(await put('wrong', { ...wrong, pick: { of: 'week', nth: [] }, every: null, onExcluded: null })),
     ).toEqual(['/exclude/weekdays', '/onExcluded', '/pick/nth']);
     for (const from of ['2027-01-04/2027-01-05', 'x', '1999-01-01'])
       expect(faultPaths(await put('wrong', { ...FORTNIGHT, every: { ...FORTNIGHT.every, from } }))).toEqual([
@@ -196,10 +186,7 @@ describe('impossible rules of days', () => {
 
   test.each([
     [{ everySeconds: 60, every: FORTNIGHT.every }, ['/every']],
-    [
-      { at: '2031-01-01T00:00:00Z', pick: LAST_WORKING_DAY.pick, onExcluded: 'next' },
-      ['/onExcluded', '/pick'],
-    ],
+    [{ at: '2031-01-01T00:00:00Z', pick: LAST_WORKING_DAY.pick, onExcluded: 'next' }, ['/onExcluded', '/pick']],
     [{ after: { scheduleId: '*' }, every: FORTNIGHT.every }, ['/every']],
     [{ ...LAST_WORKING_DAY, onExcluded: 'next' }, ['/onExcluded']],
     [{ cron: '*/5 * * * *', onExcluded: 'previous' }, ['/onExcluded']],
@@ -226,10 +213,7 @@ describe('impossible rules of days', () => {
   test.each([
     [{ cron: '0 9 * * MON-FRI', pick: { of: 'week', nth: [6] } }, '/pick'],
     [{ cron: '0 9 29 2 *', every: { n: 12, unit: 'month', from: '2027-01-01' } }, '/every'],
-    [
-      { cron: '0 9 * * *', exclude: { weekdays: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] } },
-      '/exclude',
-    ],
+    [{ cron: '0 9 * * *', exclude: { weekdays: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] } }, '/exclude'],
     [{ cron: '0 9 * * *', exclude: { dates: ['2000-01-01/2100-12-31'] }, onExcluded: 'next' }, '/exclude'],
     [{ cron: '0 9 * * MON', exclude: { weekdays: ['mon'] }, pick: { of: 'year', nth: [1] } }, '/exclude'],
   ])('that leave no day are 422: %j', async (body, path) => {
@@ -374,9 +358,9 @@ describe('excluded days', () => {
     const exclude = { dates, calendars: ['may'] };
     const made = await put('many', { ...DAILY, exclude });
     expect([made.status, made.body['nextFireAt']]).toEqual([201, '2031-04-30T07:00:00.000Z']);
-    expect(faultPaths(await put('more', { ...DAILY, exclude: { dates: [...dates, '2031-01-01'] } }))).toEqual(
-      ['/exclude/dates'],
-    );
+    expect(faultPaths(await put('more', { ...DAILY, exclude: { dates: [...dates, '2031-01-01'] } }))).toEqual([
+      '/exclude/dates',
+    ]);
     const items = Array.from({ length: 3 }, (_, index) => ({
       id: `b${index}`,
       target: TARGET,
@@ -393,12 +377,9 @@ const DAY_MS = 86_400_000;
 /** A zone in which it is about noon: no date ends meanwhile. */
 const AWAY = 12 - new Date().getUTCHours();
 const ZONE = `Etc/GMT${AWAY > 0 ? '-' : '+'}${Math.abs(AWAY)}`;
-const dateIn = (days: number) =>
-  new Date(Date.now() + AWAY * 3_600_000 + days * DAY_MS).toISOString().slice(0, 10);
+const dateIn = (days: number) => new Date(Date.now() + AWAY * 3_600_000 + days * DAY_MS).toISOString().slice(0, 10);
 const at = (days: number, hour: number) =>
-  new Date(
-    Date.parse(`${dateIn(days)}T${String(hour).padStart(2, '0')}:00Z`) - AWAY * 3_600_000,
-  ).toISOString();
+  new Date(Date.parse(`${dateIn(days)}T${String(hour).padStart(2, '0')}:00Z`) - AWAY * 3_600_000).toISOString();
 
 /** A period to which tomorrow belongs as well. */
 const PERIODS = {
@@ -406,9 +387,7 @@ const PERIODS = {
   month: (date: string) => date.slice(0, 7),
   year: (date: string) => date.slice(0, 4),
 };
-const OF = (['week', 'month', 'year'] as const).find(
-  (of) => PERIODS[of](dateIn(0)) === PERIODS[of](dateIn(1)),
-);
+const OF = (['week', 'month', 'year'] as const).find((of) => PERIODS[of](dateIn(0)) === PERIODS[of](dateIn(1)));
 const isIn = (days: number) => OF !== undefined && PERIODS[OF](dateIn(days)) === PERIODS[OF](dateIn(0));
 const LAST =
   Array.from({ length: 400 }, (_, days) => days)
@@ -420,9 +399,10 @@ const nextOf = async (id: string) =>
   (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'] as unknown as string;
 const runsOf = async (id: string) => {
   const { body } = await api.call('GET', `/api/v1/schedules/${id}/runs`);
-  return (body['items'] as unknown as { scheduledFor: string; trigger: string }[]).map(
-    ({ scheduledFor, trigger }) => [scheduledFor, trigger],
-  );
+  return (body['items'] as unknown as { scheduledFor: string; trigger: string }[]).map(({ scheduledFor, trigger }) => [
+    scheduledFor,
+    trigger,
+  ]);
 };
 
 /** Excludes dates by an edit of the calendar, or of the definition. */

@@ -156,15 +156,11 @@ describe('the result that a worker reports', () => {
   test('of a run that is done too fast is no news: both are told', async () => {
     await queued({ atLeastSeconds: 3600, result: [{ pointer: '', equals: 'done' }] });
     expect(await completed('"done"')).toEqual(broken(null, ['tooFast']));
-    expect(await completed('"failed"')).toEqual(
-      broken('its result is not what is expected', ['tooFast', 'result']),
-    );
-    expect((await api.call('GET', '/api/v1/runs?unmet=tooFast&scheduleId=work')).body['items']).toHaveLength(
-      2,
-    );
-    expect(
-      (await api.call('GET', '/api/v1/runs?unmet=result&scheduleId=work&limit=1')).body['items'],
-    ).toMatchObject([{ unmetReason: 'its result is not what is expected' }]);
+    expect(await completed('"failed"')).toEqual(broken('its result is not what is expected', ['tooFast', 'result']));
+    expect((await api.call('GET', '/api/v1/runs?unmet=tooFast&scheduleId=work')).body['items']).toHaveLength(2);
+    expect((await api.call('GET', '/api/v1/runs?unmet=result&scheduleId=work&limit=1')).body['items']).toMatchObject([
+      { unmetReason: 'its result is not what is expected' },
+    ]);
   });
 
   test('judges a run of unknown outcome that is reported as a success late, by the version that it has', async () => {
@@ -223,7 +219,6 @@ describe('expiresAfterSeconds', () => {
       await api.call('PATCH', path, { expiresAfterSeconds }),
       await api.call('POST', '/api/v1/runs', { target: TARGET, expiresAfterSeconds }),
     ];
-    for (const refused of calls)
-      expect([refused.status, faultPaths(refused)]).toEqual([400, ['/expiresAfterSeconds']]);
+    for (const refused of calls) expect([refused.status, faultPaths(refused)]).toEqual([400, ['/expiresAfterSeconds']]);
   });
 });

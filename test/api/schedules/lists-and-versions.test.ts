@@ -140,10 +140,7 @@ describe('the versions of a schedule', () => {
   test('keep their secrets, and the digits of their payloads', async () => {
     const target = { ...TARGET, headers: { authorization: 'Bearer abc' } };
     await put('secret', { ...SCHEDULE, target });
-    const text = JSON.stringify({ ...SCHEDULE, target }).replace(
-      /}$/,
-      ',"payload":{"n": 1.000000000000000000001}}',
-    );
+    const text = JSON.stringify({ ...SCHEDULE, target }).replace(/}$/, ',"payload":{"n": 1.000000000000000000001}}');
     expect((await api.call('PUT', path('secret'), text)).status).toBe(200);
     const answer = await versions('secret');
     expect(answer.text).not.toContain('abc');
@@ -185,5 +182,6 @@ describe('the versions of a schedule', () => {
   });
 });
 
-const READ_ONLY =
-  'pingKey status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' ');
+const READ_ONLY = 'pingKey status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(
+  ' ',
+);

@@ -12,11 +12,7 @@ const list = async (query: string) => {
 };
 
 /** Schedules of a team of their own. */
-async function made(
-  team: string,
-  count: number,
-  more: (n: number) => object = () => ({}),
-): Promise<string[]> {
+async function made(team: string, count: number, more: (n: number) => object = () => ({})): Promise<string[]> {
   const items = Array.from({ length: count }, (_, n) => ({
     ...SCHEDULE,
     id: `${team}-${String(n).padStart(3, '0')}`,
@@ -38,9 +34,7 @@ async function missToday(id: string): Promise<string> {
 }
 
 test('pauses all matching schedules, in several batches, with the reason, and resumes them', async () => {
-  const ids = await made('red', 450, (n) =>
-    n === 3 ? { cron: undefined, after: { scheduleId: 'red-004' } } : {},
-  );
+  const ids = await made('red', 450, (n) => (n === 3 ? { cron: undefined, after: { scheduleId: 'red-004' } } : {}));
   await made('blue', 2);
   const pause = { action: 'pause', filter: { label: 'team:red' }, reason: 'stocktaking' };
   const sample = ids.slice(0, 10);
@@ -171,9 +165,7 @@ test('a list has the newest runs of each schedule if the caller asks for them, o
   ]);
   expect((await recent(2))[0]).toEqual(newest.slice(0, 2));
   expect(await recent(0)).toEqual([[], [], []]);
-  const [plain] = (await api.call('GET', '/api/v1/schedules?label=team:runs')).body[
-    'items'
-  ] as unknown as object[];
+  const [plain] = (await api.call('GET', '/api/v1/schedules?label=team:runs')).body['items'] as unknown as object[];
   expect(plain).not.toHaveProperty('recentRuns');
   for (const wrong of ['51', '-1', 'x', '']) {
     expect(faultPaths(await api.call('GET', `/api/v1/schedules?recent=${wrong}`))).toEqual(['recent']);

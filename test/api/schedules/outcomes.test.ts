@@ -71,8 +71,7 @@ async function fire(id: string, answered: number): Promise<Item> {
     return run['finishedAt'] === null ? null : run;
   });
 }
-const effectsDone = () =>
-  until(async () => ((await api.sql`SELECT FROM effects`).length === 0 ? true : null));
+const effectsDone = () => until(async () => ((await api.sql`SELECT FROM effects`).length === 0 ? true : null));
 
 test('both fields are answered, defaulted, patched and versioned, and each fault is named', async () => {
   await put('fields', { pauseAfterFailures: 3, successWithinSeconds: 60 });
@@ -146,8 +145,7 @@ describe('pauseAfterFailures', () => {
     status = 500;
     const fired = await api.call('POST', `${pathOf('given')}/fire`);
     await until(async () =>
-      (await api.sql`SELECT FROM runs WHERE schedule_id = 'given' AND failures > 0 AND claimed_by IS NULL`)
-        .length === 1
+      (await api.sql`SELECT FROM runs WHERE schedule_id = 'given' AND failures > 0 AND claimed_by IS NULL`).length === 1
         ? true
         : null,
     );
@@ -221,9 +219,7 @@ describe('successWithinSeconds', () => {
     expect(
       events
         .filter(({ type }) => type === 'schedulesLate')
-        .flatMap((event) =>
-          event.type === 'schedulesLate' ? event.schedules.map(({ scheduleId }) => scheduleId) : [],
-        )
+        .flatMap((event) => (event.type === 'schedulesLate' ? event.schedules.map(({ scheduleId }) => scheduleId) : []))
         .sort(),
     ).toEqual(['notify-all', 'watched']);
   });
@@ -262,8 +258,7 @@ describe('successWithinSeconds', () => {
     status = 500;
     const fired = await api.call('POST', `${pathOf('retried')}/fire`);
     await until(async () =>
-      (await api.sql`SELECT FROM runs WHERE schedule_id = 'retried' AND failures > 0 AND claimed_by IS NULL`)
-        .length > 0
+      (await api.sql`SELECT FROM runs WHERE schedule_id = 'retried' AND failures > 0 AND claimed_by IS NULL`).length > 0
         ? true
         : null,
     );
@@ -330,10 +325,7 @@ describe('successWithinSeconds', () => {
 
     const claim = { workerId: 'w', leaseSeconds: 60, max: 2 };
     const claimed = await api.call('POST', '/api/v1/queues/lates/claim', claim);
-    const items = (claimed.body['items'] as unknown as Item[]).map((item) => [
-      item['parentRunId'],
-      item['parent'],
-    ]);
+    const items = (claimed.body['items'] as unknown as Item[]).map((item) => [item['parentRunId'], item['parent']]);
     const parentOf = (scheduleId: string) => [null, { ...NO_RUN, scheduleId, status: 'late' }];
     expect(items).toEqual(expect.arrayContaining([parentOf('east'), parentOf('west')]));
 

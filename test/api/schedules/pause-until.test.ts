@@ -50,9 +50,7 @@ async function pausedUntilPast(id: string, more: object = {}): Promise<number> {
   const target = { type: 'http', url: `${receiver.url}/${id}` };
   const timing = { cron: null, everySeconds: 60, startAt: iso(minute - 24 * HOUR), catchUp: 'all' };
   expect((await put(id, { ...timing, target, ...more })).status).toBe(201);
-  expect((await patch(id, { enabled: false, pauseReason: 'works', pauseUntil: tomorrow() })).status).toBe(
-    200,
-  );
+  expect((await patch(id, { enabled: false, pauseReason: 'works', pauseUntil: tomorrow() })).status).toBe(200);
   const end = minute - 10 * MINUTE;
   await api.sql`UPDATE schedule_versions SET at = ${iso(minute - HOUR)} WHERE schedule_id = ${id} AND version = 1`;
   await api.sql`UPDATE schedule_versions SET at = ${iso(minute - 40 * MINUTE)},
@@ -169,12 +167,9 @@ describe('a pause that ends by itself', () => {
       const found = (await itemsAt(all)).map(({ fireAt, state, version }) => ({ fireAt, state, version }));
       return found.some(({ state }) => state === 'fired') ? found : null;
     });
-    const upTo = (minutes: number) =>
-      states.filter(({ fireAt }) => Date.parse(fireAt) < end + minutes * MINUTE);
+    const upTo = (minutes: number) => states.filter(({ fireAt }) => Date.parse(fireAt) < end + minutes * MINUTE);
     expect(upTo(0).map(({ state, version }) => [state, version])).toEqual(Array(29).fill(['paused', 2]));
-    expect(states.slice(29, 40).map(({ state, version }) => [state, version])).toEqual(
-      Array(11).fill(['fired', 3]),
-    );
+    expect(states.slice(29, 40).map(({ state, version }) => [state, version])).toEqual(Array(11).fill(['fired', 3]));
     expect(await versions('outage')).toMatchObject([
       { version: 3, by: 'firelock', at: iso(end - 1), change: 'updated' },
       { version: 2 },
@@ -211,9 +206,7 @@ describe('a pause that ends by itself', () => {
   test('shows the fires after it as upcoming, and those before it as paused', async () => {
     const hour = Math.ceil(Date.now() / HOUR + 1) * HOUR;
     await put('ahead', { cron: '@hourly', enabled: false, pauseUntil: iso(hour + HOUR) });
-    const items = await itemsAt(
-      `${pathOf('ahead')}/occurrences?from=${iso(hour)}&to=${iso(hour + 3 * HOUR)}`,
-    );
+    const items = await itemsAt(`${pathOf('ahead')}/occurrences?from=${iso(hour)}&to=${iso(hour + 3 * HOUR)}`);
     expect(items.map(({ state }) => state)).toEqual(['paused', 'upcoming', 'upcoming']);
   });
 });

@@ -86,17 +86,9 @@ describe('a payload', () => {
   test('may have 64 KiB as sent, in bytes, and no more', async () => {
     const fits = `"${'\u00e9'.repeat(32_767)}"`;
     expect((await api.call('PUT', '/api/v1/schedules/big', withPayload(fits))).status).toBe(201);
-    const tooBig = await api.call(
-      'PUT',
-      '/api/v1/schedules/big',
-      withPayload(`"${'\u00e9'.repeat(32_768)}"`),
-    );
+    const tooBig = await api.call('PUT', '/api/v1/schedules/big', withPayload(`"${'\u00e9'.repeat(32_768)}"`));
     expect([tooBig.status, faultPaths(tooBig)]).toEqual([400, ['/payload']]);
-    const merged = await api.call(
-      'PUT',
-      '/api/v1/schedules/grow',
-      withPayload(`{"a":"${'x'.repeat(40_000)}"}`),
-    );
+    const merged = await api.call('PUT', '/api/v1/schedules/grow', withPayload(`{"a":"${'x'.repeat(40_000)}"}`));
     expect(merged.status).toBe(201);
     const grown = await api.call('PATCH', '/api/v1/schedules/grow', { payload: { b: 'x'.repeat(40_000) } });
     expect([grown.status, faultPaths(grown)]).toEqual([400, ['/payload']]);
@@ -216,21 +208,9 @@ describe('a body that is too large for any call', () => {
       /^\/items\/0 has more than 5000 members/,
     ],
     ['lists of nothing', `{"items":[[${'[],'.repeat(300_000)}`, /^\/items\/0 has more than 5000 members/],
-    [
-      'a long name',
-      `{"items":[{"${'x'.repeat(3_000_000)}":1}]}`,
-      /^\/items\/0 must be at most 2097152 bytes of JSON/,
-    ],
-    [
-      'white space',
-      `{"items":[${' '.repeat(3_000_000)}]}`,
-      /^\/items\/0 must be at most 2097152 bytes of JSON/,
-    ],
-    [
-      'white space around',
-      `{"items":[]${' '.repeat(3_000_000)}}`,
-      /^the body must be at most 2097152 bytes of JSON/,
-    ],
+    ['a long name', `{"items":[{"${'x'.repeat(3_000_000)}":1}]}`, /^\/items\/0 must be at most 2097152 bytes of JSON/],
+    ['white space', `{"items":[${' '.repeat(3_000_000)}]}`, /^\/items\/0 must be at most 2097152 bytes of JSON/],
+    ['white space around', `{"items":[]${' '.repeat(3_000_000)}}`, /^the body must be at most 2097152 bytes of JSON/],
   ];
   // They would be "not JSON" as well, if anybody had looked.
   test.each(refusals)('is refused before it is parsed: %s', (_name, text, refusal) => {
@@ -260,10 +240,7 @@ describe('a body that is too large for any call', () => {
   });
 
   test.each([
-    [
-      'payloads',
-      JSON.stringify({ items: Array.from({ length: 200 }, () => ({ payload: '€'.repeat(20_000) })) }),
-    ],
+    ['payloads', JSON.stringify({ items: Array.from({ length: 200 }, () => ({ payload: '€'.repeat(20_000) })) })],
     ['one payload', `{"items":[{"payload":[${'1,'.repeat(4_000_000)}1]}]}`],
     ['escapes', `{"items":[{"payload":"${'\\"'.repeat(4_000_000)}"}]}`],
   ])('or takes many steps, whatever it is made of: %s', (_name, text) => {

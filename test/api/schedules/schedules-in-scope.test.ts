@@ -47,57 +47,40 @@ test.each([
   expect(idsOf(await as(billing, 'GET', `schedules?${query}`))).toEqual(expected);
 });
 
-test.each([
-  'limit=1',
-  'limit=2',
-  'limit=1&label=team:one',
-  'limit=2&maxSchedules=1',
-  'limit=5&maxSchedules=2',
-])('pages by %s follow each other over the ranges of a scope, without gap or repetition', async (query) => {
-  const found: string[] = [];
-  for (let cursor: string | null = ''; cursor !== null;) {
-    const page: Answer = await as(
-      billing,
-      'GET',
-      `schedules?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`,
-    );
-    found.push(...idsOf(page));
-    cursor = page.body['nextCursor'] as unknown as string | null;
-    const after = cursor === null ? null : Buffer.from(cursor, 'base64url').toString();
-    if (after !== null) expect(SEEN).toContain((JSON.parse(after) as { after: string }).after);
-  }
-  expect(found).toEqual(SEEN);
-});
+test.each(['limit=1', 'limit=2', 'limit=1&label=team:one', 'limit=2&maxSchedules=1', 'limit=5&maxSchedules=2'])(
+  'pages by %s follow each other over the ranges of a scope, without gap or repetition',
+  async (query) => {
+    const found: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page: Answer = await as(billing, 'GET', `schedules?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`);
+      found.push(...idsOf(page));
+      cursor = page.body['nextCursor'] as unknown as string | null;
+      const after = cursor === null ? null : Buffer.from(cursor, 'base64url').toString();
+      if (after !== null) expect(SEEN).toContain((JSON.parse(after) as { after: string }).after);
+    }
+    expect(found).toEqual(SEEN);
+  },
+);
 
 test('without a scope a list has all', async () => {
   expect(idsOf(await as(admin, 'GET', 'schedules')).sort()).toEqual([...ALL].sort());
 });
 
-test(
-  'a batch names each item beyond the scope, and writes none; a dry run too',
-  { tags: [ATTACK] },
-  async () => {
-    const item = (id: string) => ({ ...SCHEDULE, id, description: 'changed' });
-    const items = [
-      item('billing.new'),
-      item('ops.a'),
-      item('nobody'),
-      item('shared.cleanup'),
-      item('billing'),
-    ];
-    for (const dryRun of [false, true]) {
-      const refused = await as(billing, 'POST', 'schedules/batch', { items, dryRun });
-      expect(refused.status).toBe(422);
-      expect(faultPaths(refused)).toEqual(['/items/1/id', '/items/2/id', '/items/3/id', '/items/4/id']);
-      const said = (refused.body['errors'] as unknown as { message: string }[]).map(({ message }) => message);
-      // Whether there is such a schedule, nobody learns.
-      expect(new Set(said)).toEqual(new Set(['is outside your scope (billing.|bill-)']));
-    }
-    expect(await statusOf(as(admin, 'GET', 'schedules/billing.new'))).toBe(404);
-    expect((await as(admin, 'GET', 'schedules/ops.a')).body['description']).toBeNull();
-    expect(await statusOf(as(billing, 'POST', 'schedules/batch', { items: items.slice(0, 1) }))).toBe(200);
-  },
-);
+test('a batch names each item beyond the scope, and writes none; a dry run too', { tags: [ATTACK] }, async () => {
+  const item = (id: string) => ({ ...SCHEDULE, id, description: 'changed' });
+  const items = [item('billing.new'), item('ops.a'), item('nobody'), item('shared.cleanup'), item('billing')];
+  for (const dryRun of [false, true]) {
+    const refused = await as(billing, 'POST', 'schedules/batch', { items, dryRun });
+    expect(refused.status).toBe(422);
+    expect(faultPaths(refused)).toEqual(['/items/1/id', '/items/2/id', '/items/3/id', '/items/4/id']);
+    const said = (refused.body['errors'] as unknown as { message: string }[]).map(({ message }) => message);
+    // Whether there is such a schedule, nobody learns.
+    expect(new Set(said)).toEqual(new Set(['is outside your scope (billing.|bill-)']));
+  }
+  expect(await statusOf(as(admin, 'GET', 'schedules/billing.new'))).toBe(404);
+  expect((await as(admin, 'GET', 'schedules/ops.a')).body['description']).toBeNull();
+  expect(await statusOf(as(billing, 'POST', 'schedules/batch', { items: items.slice(0, 1) }))).toBe(200);
+});
 
 test('a bulk action finds and changes only what the scope may change', { tags: [ATTACK] }, async () => {
   const bulk = (action: string, dryRun: boolean) =>
@@ -129,12 +112,7 @@ test.each<[what: string, fields: object, path: string, message: string]>([
     'names a calendar that does not exist: ops.days',
   ],
   ['schedule', after('ops.a'), '/after/scheduleId', 'names a schedule that does not exist: ops.a'],
-  [
-    'queue',
-    { cron: '@daily', target: PULL('ops.q') },
-    '/target/queue',
-    'is outside your scope (billing.|bill-)',
-  ],
+  ['queue', { cron: '@daily', target: PULL('ops.q') }, '/target/queue', 'is outside your scope (billing.|bill-)'],
   ['wildcard', after('*'), '/after/scheduleId', 'is outside your scope (billing.|bill-)'],
   ['shorter prefix', after('b*'), '/after/scheduleId', 'is outside your scope (billing.|bill-)'],
   ['foreign prefix', after('ops.*'), '/after/scheduleId', 'is outside your scope (billing.|bill-)'],
@@ -156,9 +134,7 @@ test.each<[what: string, fields: object, path: string, message: string]>([
     if (message.includes('does not exist')) {
       const text = JSON.stringify(fields).replaceAll(/ops\.\w+/g, 'billing.none');
       const unknown = await as(billing, 'PUT', 'schedules/billing.new', JSON.parse(text));
-      expect(unknown.body['errors']).toEqual([
-        { path, message: message.replace(/ops\.\w+/, 'billing.none') },
-      ]);
+      expect(unknown.body['errors']).toEqual([{ path, message: message.replace(/ops\.\w+/, 'billing.none') }]);
     }
   },
 );
@@ -179,9 +155,7 @@ test('an edit is judged only by the names that it adds', { tags: [ATTACK] }, asy
   expect(await statusOf(as(admin, 'PUT', 'schedules/billing.x', foreign))).toBe(201);
   expect(await statusOf(as(billing, 'PATCH', 'schedules/billing.x', { cron: '@hourly' }))).toBe(200);
   expect(await statusOf(as(admin, 'PUT', 'schedules/billing.y', after('ops.*')))).toBe(201);
-  expect(await statusOf(as(billing, 'PATCH', 'schedules/billing.y', { description: 'all of ops' }))).toBe(
-    200,
-  );
+  expect(await statusOf(as(billing, 'PATCH', 'schedules/billing.y', { description: 'all of ops' }))).toBe(200);
   // That one schedule of the batch names it lets no other name it.
   const refused = await as(billing, 'POST', 'schedules/batch', {
     items: [

@@ -156,12 +156,7 @@ describe('PUT under conditions', () => {
   test('If-None-Match: * creates and never replaces', async () => {
     const once = { 'if-none-match': '*' };
     expect((await api.call('PUT', '/api/v1/schedules/only-new', SCHEDULE, once)).status).toBe(201);
-    const again = await api.call(
-      'PUT',
-      '/api/v1/schedules/only-new',
-      { ...SCHEDULE, cron: '1 1 1 1 *' },
-      once,
-    );
+    const again = await api.call('PUT', '/api/v1/schedules/only-new', { ...SCHEDULE, cron: '1 1 1 1 *' }, once);
     expect(again.status).toBe(412);
     expect((await api.call('GET', '/api/v1/schedules/only-new')).body['version']).toBe(1);
   });
@@ -270,10 +265,7 @@ describe('target', () => {
       ...SCHEDULE,
       target: { type: 'http', url },
     });
-    expect([answer.status, (answer.body['target'] as { url?: unknown }).url]).toEqual([
-      expect.any(Number),
-      url,
-    ]);
+    expect([answer.status, (answer.body['target'] as { url?: unknown }).url]).toEqual([expect.any(Number), url]);
     expect(answer.status).toBeLessThan(300);
   });
 
@@ -289,8 +281,7 @@ describe('target', () => {
   });
 
   test('takes 64 headers and no more', async () => {
-    const headers = (count: number) =>
-      Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, `${n}`]));
+    const headers = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, `${n}`]));
     const put = (count: number) =>
       api.call('PUT', '/api/v1/schedules/h', { ...SCHEDULE, target: { ...TARGET, headers: headers(count) } });
     expect((await put(64)).status).toBe(201);

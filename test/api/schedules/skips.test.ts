@@ -4,14 +4,12 @@ import { type Answer, TARGET, sharedApi } from '../api.ts';
 
 const api = sharedApi();
 
-const put = (id: string, body: object) =>
-  api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
+const put = (id: string, body: object) => api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
 const patch = (id: string, body: object) => api.call('PATCH', `/api/v1/schedules/${id}`, body);
 const get = (path: string) => api.call('GET', `/api/v1${path}`);
 const skip = (id: string, fireAt: unknown, more: object = {}) =>
   api.call('POST', `/api/v1/schedules/${id}/skip`, { fireAt, ...more });
-const unskip = (id: string, fireAt: unknown) =>
-  api.call('POST', `/api/v1/schedules/${id}/unskip`, { fireAt });
+const unskip = (id: string, fireAt: unknown) => api.call('POST', `/api/v1/schedules/${id}/unskip`, { fireAt });
 const faults = ({ status, body }: Answer) => ({ status, errors: body['errors'] });
 const items = (answer: Answer) => answer.body['items'] as unknown as Record<string, unknown>[];
 const nextOf = async (id: string) => (await get(`/schedules/${id}`)).body['nextFireAt'];
@@ -40,17 +38,13 @@ describe('a fire that is skipped', () => {
     expect(items(await get('/schedules?q=yearly'))).toEqual([shown.body]);
     expect(items(await get('/schedules/yearly/versions'))).toHaveLength(1);
     const upcoming = await get('/schedules/yearly/upcoming?count=4');
-    expect(
-      items(upcoming).map(({ fireAt, skipped, skipReason }) => ({ fireAt, skipped, skipReason })),
-    ).toEqual([
+    expect(items(upcoming).map(({ fireAt, skipped, skipReason }) => ({ fireAt, skipped, skipReason }))).toEqual([
       { fireAt: newYear(2090), skipped: true, skipReason: 'closed' },
       { fireAt: newYear(2091), skipped: true, skipReason: undefined },
       { fireAt: newYear(2092), skipped: undefined, skipReason: undefined },
       { fireAt: newYear(2093), skipped: true, skipReason: undefined },
     ]);
-    const occurrences = await get(
-      '/schedules/yearly/occurrences?from=2090-01-01T00:00:00Z&to=2093-01-01T00:00:00Z',
-    );
+    const occurrences = await get('/schedules/yearly/occurrences?from=2090-01-01T00:00:00Z&to=2093-01-01T00:00:00Z');
     expect(items(occurrences)).toEqual([
       { fireAt: newYear(2090), state: 'skipped', reason: 'request', version: 1 },
       { fireAt: newYear(2091), state: 'skipped', reason: 'request', version: 1 },
@@ -73,11 +67,7 @@ describe('a fire that is skipped', () => {
     await unskip('yearly', newYear(2093));
     expect(await flagOf('yearly')).toBe(true);
     await unskip('yearly', newYear(2090));
-    expect([await nextOf('yearly'), await flagOf('yearly'), await stored()]).toEqual([
-      newYear(2090),
-      false,
-      [],
-    ]);
+    expect([await nextOf('yearly'), await flagOf('yearly'), await stored()]).toEqual([newYear(2090), false, []]);
   });
 
   test('is planned again if another instance is making a plan: the skip takes its lock', async () => {
@@ -102,8 +92,7 @@ describe('a fire that is skipped', () => {
 
   test('may be waiting for its jitter', async () => {
     await put('delayed', { cron: '* * * * *', jitterSeconds: 50 });
-    const nextMinute = async () =>
-      items(await get('/schedules/delayed/upcoming?count=1&from=2090-01-01T00:00:00Z'))[0];
+    const nextMinute = async () => items(await get('/schedules/delayed/upcoming?count=1&from=2090-01-01T00:00:00Z'))[0];
     const { fireAt, dueAt } = (await nextMinute()) ?? {};
     expect(dueAt).not.toBe(fireAt);
     await api.sql`UPDATE schedules SET next_occurrence_at = ${fireAt as string}, next_fire_at = ${dueAt as string} WHERE id = 'delayed'`;
@@ -193,10 +182,7 @@ describe('an edit', () => {
         WHERE id = 'edited' ORDER BY fire_at`
       ).map(({ fire_at }) => fire_at.toISOString());
     const labelled = await patch('edited', { labels: { a: 'b' } });
-    expect([labelled.body['nextFireAt'], await times()]).toEqual([
-      newYear(2092),
-      [newYear(2090), newYear(2091)],
-    ]);
+    expect([labelled.body['nextFireAt'], await times()]).toEqual([newYear(2092), [newYear(2090), newYear(2091)]]);
     expect((await patch('edited', { enabled: false })).body['nextFireAt']).toBeNull();
     expect((await skip('edited', newYear(2094))).status).toBe(200);
     expect((await patch('edited', { enabled: true })).body['nextFireAt']).toBe(newYear(2092));
@@ -239,18 +225,14 @@ describe('an edit', () => {
     const skipped = items(await get('/schedules/late/runs?status=skipped'))[0]?.['id'] as string;
     expect((await get(`/runs/${skipped}`)).body['error']).toEqual({ kind: 'reported', message: 'closed' });
     const occurrences = items(await get(`/schedules/late/occurrences?from=${hour(1)}&to=${hour(2)}`));
-    expect(occurrences).toMatchObject([
-      { fireAt: hour(1), state: 'skipped', reason: 'request', runId: skipped },
-    ]);
+    expect(occurrences).toMatchObject([{ fireAt: hour(1), state: 'skipped', reason: 'request', runId: skipped }]);
     expect(await flagOf('late')).toBe(false);
     // As any skipped run, it goes on when it is asked for.
     expect((await api.call('POST', `/api/v1/runs/${skipped}/retry`)).body).toMatchObject({
       status: 'pending',
       error: null,
     });
-    expect(items(await get(`/schedules/late/occurrences?from=${hour(1)}&to=${hour(2)}`))[0]?.['state']).toBe(
-      'fired',
-    );
+    expect(items(await get(`/schedules/late/occurrences?from=${hour(1)}&to=${hour(2)}`))[0]?.['state']).toBe('fired');
   });
 
   test('that deletes the schedule deletes them', async () => {

@@ -6,8 +6,7 @@ beforeAll(async () => {
   await put('parent', SCHEDULE);
 });
 
-const put = (id: string, body: object) =>
-  api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
+const put = (id: string, body: object) => api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
 const patch = (id: string, body: object) => api.call('PATCH', `/api/v1/schedules/${id}`, body);
 const remove = (id: string) => api.call('DELETE', `/api/v1/schedules/${id}`);
 const msOf = (at: unknown) => Date.parse(at as string);
@@ -15,9 +14,7 @@ const faults = ({ status, body }: Answer) => ({ status, errors: body['errors'] }
 
 /** By the database's clock, which decides. */
 async function fromNow(seconds: number): Promise<string> {
-  const [row] = await api.sql<
-    { at: Date }[]
-  >`SELECT clock_timestamp() + make_interval(secs => ${seconds}) AS at`;
+  const [row] = await api.sql<{ at: Date }[]>`SELECT clock_timestamp() + make_interval(secs => ${seconds}) AS at`;
   return row?.at.toISOString() ?? '';
 }
 
@@ -74,9 +71,7 @@ describe('the kind', () => {
       const answer = await put('none', body);
       expect(faults(answer)).toEqual({
         status: 400,
-        errors: [
-          { path: '/cron', message: expect.stringMatching(/required.*everySeconds.*at.*after/) as string },
-        ],
+        errors: [{ path: '/cron', message: expect.stringMatching(/required.*everySeconds.*at.*after/) as string }],
       });
     }
   });
@@ -358,11 +353,7 @@ describe('a schedule that can no longer fire is 422', () => {
       ['stored-cron', { cron: '0 0 31 2 *' }, { cron: SCHEDULE.cron }],
       ['stored-at', { at: past, graceSeconds: 5 }, { at: KINDS.at, graceSeconds: 5 }],
       ['stored-end', { everySeconds: 60, endAt: past }, { everySeconds: 60 }],
-      [
-        'stored-after',
-        { after: { scheduleId: 'parent', on: ['failed'] }, endAt: past },
-        { everySeconds: 60 },
-      ],
+      ['stored-after', { after: { scheduleId: 'parent', on: ['failed'] }, endAt: past }, { everySeconds: 60 }],
     ];
     for (const [id, body, from] of stored) {
       await put(id, from);
@@ -406,9 +397,7 @@ describe('a schedule that can no longer fire is 422', () => {
   });
 
   test('an expression whose H makes it so, for the schedule’s own id', async () => {
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, n) => put(`picked-${n}`, { cron: '0 0 30 H *' })),
-    );
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => put(`picked-${n}`, { cron: '0 0 30 H *' })));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 422]));
     const barren = answers.find(({ status }) => status === 422);
     expect(barren && faults(barren).errors).toEqual([{ path: '/cron', message: 'never fires' }]);

@@ -46,8 +46,7 @@ const put = async (id: string, more: object) => {
   const answer = await api.call('PUT', pathOf(id), { ...SCHEDULE, ...here(id), ...more });
   expect(answer.status).toBe(201);
 };
-const patch = async (id: string, more: object) =>
-  expect((await api.call('PATCH', pathOf(id), more)).status).toBe(200);
+const patch = async (id: string, more: object) => expect((await api.call('PATCH', pathOf(id), more)).status).toBe(200);
 const post = async (path: string, body?: object) => {
   const answer = await api.call('POST', `/api/v1/${path}`, body);
   expect([200, 202]).toContain(answer.status);
@@ -57,8 +56,7 @@ const post = async (path: string, body?: object) => {
 const halfAnHourAgo = Date.now() - HOUR / 2;
 const HOURLY = { cron: undefined, everySeconds: 3600, startAt: iso(halfAnHourAgo - 4 * HOUR) };
 const passes = (loop: 'tick', count: number) => {
-  const seen = () =>
-    instance.events.filter((event) => event.type === 'loopPassed' && event.loop === loop).length;
+  const seen = () => instance.events.filter((event) => event.type === 'loopPassed' && event.loop === loop).length;
   const wanted = seen() + count;
   return until(() => seen() >= wanted || null);
 };
@@ -156,9 +154,7 @@ describe('a bulk pause that ends by itself during maintenance', () => {
     await endMaintenance();
     await store.database.transaction((tx) => releaseHeldRuns(tx, 100));
     instance.pipeline.wake.dispatch();
-    await until(async () =>
-      (await runsOf('moved')).every(({ status }) => status === 'failed') ? true : null,
-    );
+    await until(async () => ((await runsOf('moved')).every(({ status }) => status === 'failed') ? true : null));
     expect(await runsOf('moved')).toHaveLength(2);
   });
 });
@@ -174,8 +170,7 @@ test('a run that fails again after a bulk retry counts once, and pauses its sche
         ? true
         : null;
     });
-  const retryAll = () =>
-    post('runs/bulk', { action: 'retry', filter: { scheduleId: 'flaky', status: ['failed'] } });
+  const retryAll = () => post('runs/bulk', { action: 'retry', filter: { scheduleId: 'flaky', status: ['failed'] } });
   await fire();
   await fire();
   await failed(2);

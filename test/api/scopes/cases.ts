@@ -57,11 +57,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       '/schedules',
       ...['limit=500', 'limit=2', 'recent=5', 'late=true', 'status=paused,ended,error', 'enabled=false'],
       ...[`q=${p}`, `label=who:${p}`, 'label=team:any', 'q=work', 'maxSchedules=3'],
-      ...[
-        forged({ after: `${p}active` }),
-        forged({ after: 'a' }),
-        `limit=1&${forged({ after: p.slice(0, -1) })}`,
-      ],
+      ...[forged({ after: `${p}active` }), forged({ after: 'a' }), `limit=1&${forged({ after: p.slice(0, -1) })}`],
     ),
   'GET /schedules/{id}': (p) => eachSchedule(p),
   'PUT /schedules/{id}': (p) => [
@@ -73,8 +69,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     ...eachSchedule(p, '', { description: 'changed' }),
     ...naming(p).map((body) => ({ at: '/schedules/ops.connected', body })),
   ],
-  'DELETE /schedules/{id}': (p) =>
-    [...NAMES, 'put'].toReversed().flatMap((name) => remove(`/schedules/${p}${name}`)),
+  'DELETE /schedules/{id}': (p) => [...NAMES, 'put'].toReversed().flatMap((name) => remove(`/schedules/${p}${name}`)),
   'POST /schedules/batch': (p) =>
     [
       { id: `${p}active`, ...SCHEDULE },
@@ -83,16 +78,9 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       .concat(naming(p).map((body) => ({ ...SCHEDULE, cron: undefined as never, id: 'ops.batch', ...body })))
       .flatMap((item) => [true, false].map((dryRun) => ({ body: { items: [item], dryRun } }))),
   'POST /schedules/bulk': (p) =>
-    [
-      { label: `who:${p}` },
-      { q: p },
-      { label: 'team:any' },
-      { late: true },
-      { status: ['active', 'error'] },
-    ].flatMap((filter) =>
-      ['pause', 'resume'].flatMap((action) =>
-        [true, false].map((dryRun) => ({ body: { action, filter, dryRun } })),
-      ),
+    [{ label: `who:${p}` }, { q: p }, { label: 'team:any' }, { late: true }, { status: ['active', 'error'] }].flatMap(
+      (filter) =>
+        ['pause', 'resume'].flatMap((action) => [true, false].map((dryRun) => ({ body: { action, filter, dryRun } }))),
     ),
   'POST /schedules/{id}/fire': (p) => [
     ...eachSchedule(p, '/fire', {}),
@@ -142,10 +130,8 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'DELETE /connections/{id}': (p) => [...remove(`/connections/${p}con`), ...remove(`/connections/${p}new`)],
   'POST /calendars/{id}/dry-run': (p) => tries(`/calendars/${p}`, ['cal', 'never'], { dates: [] }),
   'POST /limits/{id}/dry-run': (p) => tries(`/limits/${p}`, ['lim', 'never'], { maxRunning: 7 }),
-  'POST /connections/{id}/dry-run': (p) =>
-    tries(`/connections/${p}`, ['con', 'never'], { url: 'https://x.example' }),
-  'GET /notifiers': (p) =>
-    queries('/notifiers', 'limit=500', 'limit=1', `q=${p}`, forged({ after: `${p}bell` })),
+  'POST /connections/{id}/dry-run': (p) => tries(`/connections/${p}`, ['con', 'never'], { url: 'https://x.example' }),
+  'GET /notifiers': (p) => queries('/notifiers', 'limit=500', 'limit=1', `q=${p}`, forged({ after: `${p}bell` })),
   'GET /notifiers/{id}': (p) => [{ at: `/notifiers/${p}bell` }, { at: `/notifiers/${p}second` }],
   'PUT /notifiers/{id}': (p) => [
     ...put(`/notifiers/${p}bell`, { ...CHANNEL, filter: { ids: [`${p}*`] } }),
@@ -160,14 +146,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'GET /runs': (p, runs) =>
     queries(
       '/runs',
-      ...[
-        'limit=500',
-        'limit=2',
-        'status=failed,succeeded',
-        'trigger=api',
-        'trigger=notify',
-        'label=team:any',
-      ],
+      ...['limit=500', 'limit=2', 'status=failed,succeeded', 'trigger=api', 'trigger=notify', 'label=team:any'],
       ...[`scheduleId=${p}active`, `scheduleId=${p}gone`, `key=${p}first`, `label=who:${p}`, 'unmet=start'],
       ...[`batchId=${runs['batch'] ?? ''}`, `label=who:${p}&trigger=api`],
       ...[`trigger=backfill&${FOREVER}`, 'trigger=catchUp', 'status=pending,waiting,running'],
@@ -181,11 +160,9 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     })),
   ],
   'POST /runs': (p, runs) => oneOffs(p, runs).map((body) => ({ body })),
-  'POST /runs/batch': (p, runs) =>
-    oneOffs(p, runs).map((item) => ({ body: { items: [{ ref: 'a', ...item }] } })),
+  'POST /runs/batch': (p, runs) => oneOffs(p, runs).map((item) => ({ body: { items: [{ ref: 'a', ...item }] } })),
   'GET /runs/{id}': (_, runs) => eachRun(runs, '', undefined),
-  'POST /runs/{id}/heartbeat': (p, runs) =>
-    eachRun(runs, '/heartbeat', {}, { attempt: 9 }, { workerId: `${p}worker` }),
+  'POST /runs/{id}/heartbeat': (p, runs) => eachRun(runs, '/heartbeat', {}, { attempt: 9 }, { workerId: `${p}worker` }),
   'POST /runs/{id}/complete': (p, runs) =>
     eachRun(
       runs,
@@ -196,8 +173,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       ],
       { status: 'succeeded', workerId: `${p}worker` },
     ),
-  'POST /runs/{id}/release': (p, runs) =>
-    eachRun(runs, '/release', {}, { attempt: 9 }, { workerId: `${p}worker` }),
+  'POST /runs/{id}/release': (p, runs) => eachRun(runs, '/release', {}, { attempt: 9 }, { workerId: `${p}worker` }),
   'POST /runs/{id}/log': (p, runs) =>
     ['attempt=1&offset=0', 'attempt=9&offset=3', `attempt=1&offset=3&workerId=${p}worker`].flatMap((query) =>
       anyRun(runs).map((id) => ({
@@ -219,9 +195,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       { label: 'team:any' },
       { trigger: ['api', 'manual'] },
     ].flatMap((filter) =>
-      ['cancel', 'retry'].flatMap((action) =>
-        [true, false].map((dryRun) => ({ body: { action, filter, dryRun } })),
-      ),
+      ['cancel', 'retry'].flatMap((action) => [true, false].map((dryRun) => ({ body: { action, filter, dryRun } }))),
     ),
   'POST /queues/{queue}/claim': (p) =>
     ['q', 'never'].map((name) => ({ at: `/queues/${p}${name}/claim`, body: { workerId: 'w', max: 100 } })),
@@ -254,9 +228,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     queries(
       '/audit',
       ...['limit=500', 'by=root&limit=3', `scheduleId=${p}active&limit=500`, 'by=billing-admin'],
-      ...['schedules.bulk', 'limit.put,notifier.put', 'run.create'].map(
-        (action) => `action=${action}&limit=500`,
-      ),
+      ...['schedules.bulk', 'limit.put,notifier.put', 'run.create'].map((action) => `action=${action}&limit=500`),
       `${forged({ at: 1.9e12, id: ZERO })}&limit=500`,
     ),
 };

@@ -1,16 +1,7 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type ScopeShares, NO_SHARES } from '../../../src/core/access/scope.ts';
 import { type Answer, type Api, startApi } from '../api.ts';
-import {
-  API_TOKENS,
-  BILLING,
-  type OPS,
-  type Team,
-  admin,
-  fillTeam,
-  fixFigures,
-  rowsOfTeam,
-} from './worlds.ts';
+import { API_TOKENS, BILLING, type OPS, type Team, admin, fillTeam, fixFigures, rowsOfTeam } from './worlds.ts';
 
 export type Caller = (typeof OPS)[number];
 
@@ -46,15 +37,11 @@ interface Twins {
  * `remembers`: whether an answer to a call of this path may have what ops itself has said earlier. They start before the tests of a file,
  * and stop after them.
  */
-export function startTwins(
-  remembers: (path: string) => boolean,
-  scopeShares: ScopeShares = NO_SHARES,
-): Twins {
+export function startTwins(remembers: (path: string) => boolean, scopeShares: ScopeShares = NO_SHARES): Twins {
   let twins: Twins | undefined;
   const apis: Api[] = [];
   beforeAll(async () => {
-    for (let n = 0; n < 2; n += 1)
-      apis.push(await startApi(undefined, { apiTokens: API_TOKENS, scopeShares }));
+    for (let n = 0; n < 2; n += 1) apis.push(await startApi(undefined, { apiTokens: API_TOKENS, scopeShares }));
     const [first, second] = apis as [Api, Api];
     const billing = await fillTeam(first, 'billing.');
     await actAsBilling(first);
@@ -129,8 +116,7 @@ async function askBoth(
   expect.soft([name, first.statements]).toEqual([name, second.statements]);
   // What the caller has said itself is no news to it.
   const said = JSON.stringify(asked);
-  for (const text of [...(said.match(UUID) ?? []), ...(said.match(BILLING_WORDS) ?? [])])
-    saidBefore.add(text);
+  for (const text of [...(said.match(UUID) ?? []), ...(said.match(BILLING_WORDS) ?? [])]) saidBefore.add(text);
   const words = [...new Set(first.bytes.match(BILLING_WORDS) ?? [])];
   const ids = (first.bytes.match(UUID) ?? []).filter((id) => secrets.has(id));
   const isNews = (text: string) =>
@@ -158,8 +144,7 @@ async function ask({ api, ...world }: World, caller: Caller, of: (world: World) 
   ] as const;
 }
 
-const TELLING =
-  'firelock-log-offset etag location retry-after link allow content-type www-authenticate'.split(' ');
+const TELLING = 'firelock-log-offset etag location retry-after link allow content-type www-authenticate'.split(' ');
 const BILLING_WORDS = /billing[\w.-]*/gi;
 /** What ops has said in its calls so far. */
 const saidBefore = new Set<string>();
@@ -187,9 +172,7 @@ function seenOf(path: string, bytes: string): string {
 
 /** What was refused enters the audit some time after, and not all of it: what ops reads of that is in audit-in-scope.test.ts. */
 function withoutRefused(bytes: string): string {
-  return bytes
-    .replaceAll(/\{"at":"[^{]*"outcome":"refused","detail":\{[^{}]*\}\},?/g, '')
-    .replaceAll(',]', ']');
+  return bytes.replaceAll(/\{"at":"[^{]*"outcome":"refused","detail":\{[^{}]*\}\},?/g, '').replaceAll(',]', ']');
 }
 
 /** Without what differs from one installation to the next: random ids, and moments. */

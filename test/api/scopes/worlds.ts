@@ -126,13 +126,7 @@ async function firedRuns(api: Api, p: Prefix): Promise<Record<string, string>> {
   const runs: Record<string, string> = {};
   for (const name of ['one', 'cancelled', 'late'])
     runs[name] = idOf(
-      await admin(
-        api,
-        'POST',
-        `/schedules/${p}active/fire`,
-        { payload: p },
-        { 'idempotency-key': `${p}${name}` },
-      ),
+      await admin(api, 'POST', `/schedules/${p}active/fire`, { payload: p }, { 'idempotency-key': `${p}${name}` }),
     );
   const pulls: string[] = [];
   for (let i = 0; i < 4; i += 1) pulls.push(idOf(await admin(api, 'POST', `/schedules/${p}pull/fire`)));
@@ -183,12 +177,9 @@ export async function rowsOfTeam(api: Api, { prefix, runs }: Team): Promise<stri
   const marks = [prefix.slice(0, -1), ...Object.values(runs)];
   const found: string[] = [];
   for (const { name } of tables) {
-    const rows = await api.sql<
-      { text: string }[]
-    >`SELECT row_to_json(t)::text AS text FROM ${api.sql(name)} t`;
+    const rows = await api.sql<{ text: string }[]>`SELECT row_to_json(t)::text AS text FROM ${api.sql(name)} t`;
     for (const { text } of rows)
-      if (marks.some((mark) => text.includes(mark)) && !text.includes('"by":"ops-'))
-        found.push(`${name} ${text}`);
+      if (marks.some((mark) => text.includes(mark)) && !text.includes('"by":"ops-')) found.push(`${name} ${text}`);
   }
   return found.sort();
 }

@@ -51,10 +51,7 @@ describe('a secret value of a body', () => {
     });
     expect(await storedBody('body')).toMatchObject({ secrets: { key: 'canary-body', Key: 'K' } });
     const moved = await patch('body', { url: 'https://elsewhere.example/' });
-    expect([moved.status, faultPaths(moved)]).toEqual([
-      400,
-      ['/target/body/secrets/Key', '/target/body/secrets/key'],
-    ]);
+    expect([moved.status, faultPaths(moved)]).toEqual([400, ['/target/body/secrets/Key', '/target/body/secrets/key']]);
     const renamed = await patch('body', { body: { secrets: { key: null, renamed: '***' } } });
     expect(faultPaths(renamed)).toEqual(['/target/body/template']);
   });
@@ -186,10 +183,7 @@ describe('without a key', () => {
       [await put(id, ALL, keyless), PATHS],
       [await keyless.call('PUT', `/api/v1/schedules/${id}`, { ...impossible, target }), ['/cron', ...PATHS]],
       [await post({ target }, keyless), PATHS],
-      [
-        await keyless.call('POST', '/api/v1/schedules/batch', { items: [{ id, ...SCHEDULE, target }] }),
-        at('/items/0'),
-      ],
+      [await keyless.call('POST', '/api/v1/schedules/batch', { items: [{ id, ...SCHEDULE, target }] }), at('/items/0')],
       [
         await keyless.call('POST', '/api/v1/runs/batch', {
           items: [
@@ -297,10 +291,7 @@ describe('a file in the place of a value', () => {
     call('all', 'PUT', `/schedules/${id}`, scheduleOf(secrets, rest));
   const bodyIn = ({ body }: Answer) => (body['target'] as unknown as HttpTarget).body;
   const faultsIn = ({ status, body }: Answer) =>
-    [
-      status,
-      (body['errors'] as unknown as { path: string; message: string }[]).map(({ path }) => path),
-    ] as const;
+    [status, (body['errors'] as unknown as { path: string; message: string }[]).map(({ path }) => path)] as const;
 
   async function storedFile(id: string): Promise<SecretFile | undefined> {
     const rows = await api.sql<{ body: BodyTemplate<SecretFile> }[]>`
@@ -322,10 +313,7 @@ describe('a file in the place of a value', () => {
       expect(bodyIn(await patch({ body: { secrets: { key: 'a value' } } }))).toMatchObject({
         secrets: { key: '***' },
       });
-      expect(faultsIn(await put('files', { key: { file: '../x' } }))).toEqual([
-        400,
-        ['/target/body/secrets/key/file'],
-      ]);
+      expect(faultsIn(await put('files', { key: { file: '../x' } }))).toEqual([400, ['/target/body/secrets/key/file']]);
       expect(bodyIn(await patch({ body: { secrets: { key: { file: 'other' } } } }))).toMatchObject({
         secrets: { key: { file: 'other' } },
       });
@@ -338,12 +326,7 @@ describe('a file in the place of a value', () => {
         ['POST', '/schedules/batch', { items: [{ id: 'none', ...scheduleOf(FILE) }] }, '/items/0/target'],
         ['POST', '/runs', { target: targetOf(FILE) }, '/target'],
         ['POST', '/runs/batch', { items: [{ ref: 'a', target: targetOf(FILE) }] }, '/items/0/target'],
-        [
-          'PUT',
-          '/notifiers/none',
-          { channel: { type: 'webhook', target: targetOf(FILE) } },
-          '/channel/target',
-        ],
+        ['PUT', '/notifiers/none', { channel: { type: 'webhook', target: targetOf(FILE) } }, '/channel/target'],
       ] as const) {
         const answer = await without.call(method, `/api/v1${path}`, body);
         expect([path, ...faultsIn(answer)]).toEqual([path, 422, [`${at}/body/secrets/key`]]);
@@ -352,29 +335,24 @@ describe('a file in the place of a value', () => {
     });
 
     test('is known of a one-off run by its name: the same key with another file is another body', async () => {
-      const run = (file: string) =>
-        call('all', 'POST', '/runs', { key: 'k', target: targetOf({ key: { file } }) });
+      const run = (file: string) => call('all', 'POST', '/runs', { key: 'k', target: targetOf({ key: { file } }) });
       expect((await run('one')).status).toBe(201);
       expect((await run('one')).status).toBe(200);
       expect(faultsIn(await run('two'))).toEqual([422, ['/key']]);
     });
 
-    test(
-      'goes nowhere else by its name alone, and without its proof is not kept',
-      { tags: [ATTACK] },
-      async () => {
-        await put('moved', FILE);
-        expect(faultsIn(await put('moved', FILE, { url: 'https://evil.example/' }))).toEqual([
-          400,
-          ['/target/body/secrets/key'],
-        ]);
-        await api.sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{target,body,secrets,key,seal}', 'null')
+    test('goes nowhere else by its name alone, and without its proof is not kept', { tags: [ATTACK] }, async () => {
+      await put('moved', FILE);
+      expect(faultsIn(await put('moved', FILE, { url: 'https://evil.example/' }))).toEqual([
+        400,
+        ['/target/body/secrets/key'],
+      ]);
+      await api.sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{target,body,secrets,key,seal}', 'null')
       WHERE schedule_id = 'moved'`;
-        const answer = await put('moved', FILE, { method: 'PUT' });
-        expect(faultsIn(answer)).toEqual([400, ['/target/body/secrets/key']]);
-        expect(answer.text).toContain('without a proof');
-      },
-    );
+      const answer = await put('moved', FILE, { method: 'PUT' });
+      expect(faultsIn(answer)).toEqual([400, ['/target/body/secrets/key']]);
+      expect(answer.text).toContain('without a proof');
+    });
 
     test(
       'is of the caller’s own files or of shared ones, or was named there by somebody else',
@@ -383,10 +361,7 @@ describe('a file in the place of a value', () => {
         const path = '/schedules/billing.files';
         const of = (file: string, rest: object = {}) => scheduleOf({ key: { file } }, rest);
         for (const file of ['ops/db-password', 'ops.token'])
-          expect(faultsIn(await call('billing', 'PUT', path, of(file)))).toEqual([
-            422,
-            ['/target/body/secrets/key'],
-          ]);
+          expect(faultsIn(await call('billing', 'PUT', path, of(file)))).toEqual([422, ['/target/body/secrets/key']]);
         await done('billing', 'PUT', path, of('billing.chat'));
         await done('billing', 'PUT', path, of('shared.chat'));
         await done('all', 'PUT', path, of('ops.chat'));
@@ -401,20 +376,16 @@ describe('a file in the place of a value', () => {
       },
     );
 
-    test(
-      'is named by no operator, who would have it sent to a host of his own',
-      { tags: [ATTACK] },
-      async () => {
-        for (const [path, body, at] of [
-          ['/runs', { target: targetOf(FILE) }, '/target'],
-          ['/runs/batch', { items: [{ ref: 'a', target: targetOf(FILE) }] }, '/items/0/target'],
-        ] as const) {
-          const answer = await call('caller', 'POST', path, body);
-          expect(faultsIn(answer)).toEqual([422, [`${at}/body/secrets/key`]]);
-          expect(answer.text).toContain('only an admin');
-        }
-        await done('caller', 'POST', '/runs', { target: targetOf({ key: 'a value' }) });
-      },
-    );
+    test('is named by no operator, who would have it sent to a host of his own', { tags: [ATTACK] }, async () => {
+      for (const [path, body, at] of [
+        ['/runs', { target: targetOf(FILE) }, '/target'],
+        ['/runs/batch', { items: [{ ref: 'a', target: targetOf(FILE) }] }, '/items/0/target'],
+      ] as const) {
+        const answer = await call('caller', 'POST', path, body);
+        expect(faultsIn(answer)).toEqual([422, [`${at}/body/secrets/key`]]);
+        expect(answer.text).toContain('only an admin');
+      }
+      await done('caller', 'POST', '/runs', { target: targetOf({ key: 'a value' }) });
+    });
   });
 });

@@ -60,9 +60,7 @@ describe('the body of a target', () => {
     const { target, payload } = definition;
     const run = await api.call('POST', '/api/v1/runs', { target, payload });
     expect([run.status, faultPaths(run)]).toEqual([400, ['/target/body/template']]);
-    expect((await api.call('PUT', '/api/v1/schedules/long', { ...definition, payload: 'x' })).status).toBe(
-      201,
-    );
+    expect((await api.call('PUT', '/api/v1/schedules/long', { ...definition, payload: 'x' })).status).toBe(201);
     const longer = await api.call('PATCH', '/api/v1/schedules/long', { payload });
     expect([longer.status, faultPaths(longer)]).toEqual([400, ['/target/body/template']]);
   });
@@ -128,11 +126,7 @@ describe('the rules of a target', () => {
     for (const answer of shown) expect(answer).toContain(text);
     expect(JSON.parse(shown[2] ?? '')).toMatchObject({ version: 1 });
     const other = definition.replace('1.10', '1.100');
-    const diff = await answerOf(
-      'POST',
-      '/schedules/batch',
-      `{"dryRun":true,"items":[{"id":"digits",${other}}]}`,
-    );
+    const diff = await answerOf('POST', '/schedules/batch', `{"dryRun":true,"items":[{"id":"digits",${other}}]}`);
     expect(diff).toContain('"path":"/target/outcome/require/equals/n"');
     expect(diff).toContain('1.100');
   });
@@ -145,9 +139,7 @@ describe('the rules of a target', () => {
       require: null,
       otherwise: null,
     });
-    expect(
-      targetOf(await put('d', { outcome: { require: { pointer: '', equals: null } } }))['outcome'],
-    ).toMatchObject({
+    expect(targetOf(await put('d', { outcome: { require: { pointer: '', equals: null } } }))['outcome']).toMatchObject({
       require: { pointer: '', equals: null },
     });
   });
@@ -172,9 +164,6 @@ describe('the rules of a target', () => {
     [{ expect: [] }, ['expect']],
   ])('%j is refused', async (outcome, paths) => {
     const answer = await put('bad-rules', { outcome });
-    expect([answer.status, faultPaths(answer)]).toEqual([
-      400,
-      paths.map((path) => `/target/outcome/${path}`),
-    ]);
+    expect([answer.status, faultPaths(answer)]).toEqual([400, paths.map((path) => `/target/outcome/${path}`)]);
   });
 });

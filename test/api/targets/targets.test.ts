@@ -72,9 +72,7 @@ describe('a pull target', () => {
     };
     const pull = await put('q-bad', withTarget({ ...PULL, ...more }));
     expect(faultPaths(pull)).toEqual(
-      ['body', 'cancel', 'headers', 'lookup', 'method', 'outcome', 'secret', 'url'].map(
-        (name) => `/target/${name}`,
-      ),
+      ['body', 'cancel', 'headers', 'lookup', 'method', 'outcome', 'secret', 'url'].map((name) => `/target/${name}`),
     );
     const queued = await put('q-bad', { ...withTarget({ ...TARGET, queue: 'q' }), delivery: 'x' });
     expect([queued.status, faultPaths(queued)]).toEqual([400, ['/delivery', '/target/queue']]);
@@ -152,9 +150,7 @@ describe('a merge patch of the target', () => {
     await put('mixed', withTarget(http));
     expect(faultPaths(await patch('mixed', { target: { queue: 'q' } }))).toEqual(['/target/queue']);
     const named = await patch('mixed', { target: { type: 'pull', queue: 'q', url: TARGET.url } });
-    expect(errorsOf(named)).toEqual([
-      { path: '/target/url', message: 'is not a field of a target of type "pull"' },
-    ]);
+    expect(errorsOf(named)).toEqual([{ path: '/target/url', message: 'is not a field of a target of type "pull"' }]);
     await put('mixed', withTarget(PULL));
     const other = await patch('mixed', { target: { method: 'GET', headers: { A: 'b' } } });
     expect(faultPaths(other)).toEqual(['/target/headers', '/target/method']);
@@ -215,10 +211,7 @@ describe.each([
     const faulty = ['X-Ctl', 'X-Tpl', 'a b', 'webhook-id', 'x-twice'].map((one) => `/headers/${one}`);
     expect([answer.status, faultPaths(answer)]).toEqual([
       400,
-      [
-        ...['/delivery', '/target/headers/Host', '/target/url'],
-        ...paths('/body', ...faulty, '/method', '/url'),
-      ].sort(),
+      [...['/delivery', '/target/headers/Host', '/target/url'], ...paths('/body', ...faulty, '/method', '/url')].sort(),
     ]);
   });
 
@@ -273,10 +266,7 @@ describe.each([
   test('is refused with every fault of a patch', async () => {
     await put('p-bad', withCall(call));
     const answer = await patchCall('p-bad', { url: 'x', method: 'y', headers: { A: 1 }, nope: 1 });
-    expect([answer.status, faultPaths(answer)]).toEqual([
-      400,
-      paths('/headers/A', '/method', '/nope', '/url'),
-    ]);
+    expect([answer.status, faultPaths(answer)]).toEqual([400, paths('/headers/A', '/method', '/nope', '/url')]);
     const merged = await patchCall('p-bad', { headers: { Host: 'x', B: '{{nope}}' } });
     expect(faultPaths(merged)).toEqual(paths('/headers/B', '/headers/Host'));
   });
@@ -386,34 +376,30 @@ describe('the hostname of a URL', () => {
   };
 
   describe.each(FIELDS)('%s', (path, target) => {
-    test.each([...TOO_LONG, ...LONG_LABEL])(
-      'cannot have %s: 400, and nothing is stored',
-      async (_name, host) => {
-        await put('host', withTarget(TARGET));
-        const before = await rows();
-        const bad = target(`https://${host}/x`);
-        const limit = TOO_LONG.some(([, long]) => long === host) ? '253' : '63';
-        const answers = [
-          await put('host', withTarget(bad)),
-          await put('new-host', withTarget(bad)),
-          await patch('host', { target: bad }),
-          await api.call('POST', '/api/v1/runs', { target: bad, key: 'host' }),
-        ];
-        for (const answer of answers) {
-          expect([answer.status, faultPaths(answer)]).toEqual([400, [path]]);
-          expect(errorsOf(answer)[0]?.message).toContain(limit);
-        }
-        const batches = [
-          await api.call('POST', '/api/v1/schedules/batch', { items: [{ id: 'host', ...withTarget(bad) }] }),
-          await api.call('POST', '/api/v1/runs/batch', { items: [{ ref: 'a', target: bad }] }),
-        ];
-        for (const answer of batches)
-          expect([answer.status, faultPaths(answer)]).toEqual([400, [`/items/0${path}`]]);
-        expect(await rows()).toBe(before);
-        expect((await get('host')).body).toMatchObject({ version: 1 });
-        expect((await get('new-host')).status).toBe(404);
-      },
-    );
+    test.each([...TOO_LONG, ...LONG_LABEL])('cannot have %s: 400, and nothing is stored', async (_name, host) => {
+      await put('host', withTarget(TARGET));
+      const before = await rows();
+      const bad = target(`https://${host}/x`);
+      const limit = TOO_LONG.some(([, long]) => long === host) ? '253' : '63';
+      const answers = [
+        await put('host', withTarget(bad)),
+        await put('new-host', withTarget(bad)),
+        await patch('host', { target: bad }),
+        await api.call('POST', '/api/v1/runs', { target: bad, key: 'host' }),
+      ];
+      for (const answer of answers) {
+        expect([answer.status, faultPaths(answer)]).toEqual([400, [path]]);
+        expect(errorsOf(answer)[0]?.message).toContain(limit);
+      }
+      const batches = [
+        await api.call('POST', '/api/v1/schedules/batch', { items: [{ id: 'host', ...withTarget(bad) }] }),
+        await api.call('POST', '/api/v1/runs/batch', { items: [{ ref: 'a', target: bad }] }),
+      ];
+      for (const answer of batches) expect([answer.status, faultPaths(answer)]).toEqual([400, [`/items/0${path}`]]);
+      expect(await rows()).toBe(before);
+      expect((await get('host')).body).toMatchObject({ version: 1 });
+      expect((await get('new-host')).status).toBe(404);
+    });
   });
 
   test.each([

@@ -83,8 +83,7 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
     said: /^schedule victim: has an occurrence at .* and no next fire$/,
   },
   cursorsAreNotAhead: {
-    how: () =>
-      run(`UPDATE schedules SET planned_through = clock_timestamp() + interval '2 h' WHERE id = 'victim'`),
+    how: () => run(`UPDATE schedules SET planned_through = clock_timestamp() + interval '2 h' WHERE id = 'victim'`),
     said: /^schedule victim: is not planned before .*: `firelock resume --from-now` sets it back$/,
   },
   pausesEnd: {
@@ -147,8 +146,7 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
     said: /^run \S+ of schedule victim: is for .*; its schedule counts as planned up to nothing$/,
   },
   idsTellTheirMoment: {
-    how: () =>
-      record({ trigger: 'manual', status: 'failed', id: randomRunId(LONG_AGO - 1), scheduled_for: before }),
+    how: () => record({ trigger: 'manual', status: 'failed', id: randomRunId(LONG_AGO - 1), scheduled_for: before }),
     said: /^run \S+ of schedule victim: is for /,
   },
   endedRunsAddUp: {
@@ -250,18 +248,15 @@ test('every check has a row that breaks it, and a healthy installation violates 
   expect([ok, checks.length]).toEqual([true, ALL_CHECKS.length]);
 });
 
-test.for(Object.entries(BREAKS))(
-  '%s: that violation, and no other',
-  async ([name, { how, said, count = 1 }]) => {
-    await healthy();
-    await how();
-    const { ok, checks } = await verify();
-    const violated = checks.filter(({ violations }) => violations > 0);
-    expect(violated.map((check) => [check.name, check.violations])).toEqual([[name, count]]);
-    for (const example of violated[0]?.examples ?? []) expect(example).toMatch(said);
-    expect(ok).toBe(false);
-  },
-);
+test.for(Object.entries(BREAKS))('%s: that violation, and no other', async ([name, { how, said, count = 1 }]) => {
+  await healthy();
+  await how();
+  const { ok, checks } = await verify();
+  const violated = checks.filter(({ violations }) => violations > 0);
+  expect(violated.map((check) => [check.name, check.violations])).toEqual([[name, count]]);
+  for (const example of violated[0]?.examples ?? []) expect(example).toMatch(said);
+  expect(ok).toBe(false);
+});
 
 test('work that maintenance holds back is no violation', async () => {
   await healthy();
@@ -281,9 +276,7 @@ test('a check that takes too long is stopped, says so, and leaves the others alo
   };
   const quick = { ...slow, name: 'quick', found: sql`SELECT 'x' AS name, 'y' AS fault` };
   const times = [0, 29_900, 29_900];
-  const results = await database.transaction((tx) =>
-    checkOnSnapshot(tx, () => times.shift() ?? 29_900, [slow, quick]),
-  );
+  const results = await database.transaction((tx) => checkOnSnapshot(tx, () => times.shift() ?? 29_900, [slow, quick]));
   await database.close();
   expect(results).toMatchObject([
     { name: 'slow', complete: false, violations: 0, examples: [] },

@@ -30,16 +30,12 @@ const messageIn = ({ dump }: History, index: number, change: Partial<MessageRow>
 
 test('an episode with a cause, an end and its two messages is none of them lost or doubled', () => {
   expect(told()).toBe(true);
-  expect(told(({ notices }) => void notices.push({ at: at(6), messageId: 'm1', delivered: true }))).toBe(
-    true,
-  );
+  expect(told(({ notices }) => void notices.push({ at: at(6), messageId: 'm1', delivered: true }))).toBe(true);
 });
 
 test('an episode that no run opened, or no success closed, is noticed', () => {
   expect(told((history) => alertIn(history, { runId: null }))).toBe(false);
-  expect(told((history) => alertIn(history, { until: (history.dump.alerts[0]?.since ?? 0) + 100 }))).toBe(
-    false,
-  );
+  expect(told((history) => alertIn(history, { until: (history.dump.alerts[0]?.since ?? 0) + 100 }))).toBe(false);
 });
 
 test('what was well before anybody heard of it is told once, and a message that it replaced does not arrive', () => {
@@ -82,9 +78,7 @@ test('a message that is missing, doubled, undelivered or not recorded is noticed
   expect(told((history) => messageIn(history, 1, { event: 'opened' }))).toBe(false);
   expect(told((history) => messageIn(history, 0, { status: 'failed' }))).toBe(false);
   expect(told(({ notices }) => void notices.pop())).toBe(false);
-  expect(told(({ notices }) => void notices.push({ at: at(6), messageId: 'x', delivered: true }))).toBe(
-    false,
-  );
+  expect(told(({ notices }) => void notices.push({ at: at(6), messageId: 'x', delivered: true }))).toBe(false);
 });
 
 /** A failure 60 s after the schedule was made, and no success; what else is recorded of it? */

@@ -24,10 +24,7 @@ export function checkAlerts(history: History, report: Report): void {
     for (const id of message.alertIds) told.set(id, [...(told.get(id) ?? []), message]);
   const arrivedAt = firstArrivals(history);
   const replayed = new Map(
-    [...new Set(dump.alerts.map(({ scheduleUid }) => scheduleUid))].map((uid) => [
-      uid,
-      replayOf(history, uid, stops),
-    ]),
+    [...new Set(dump.alerts.map(({ scheduleUid }) => scheduleUid))].map((uid) => [uid, replayOf(history, uid, stops)]),
   );
   for (const alert of dump.alerts) {
     const say = (what: string) =>
@@ -35,8 +32,7 @@ export function checkAlerts(history: History, report: Report): void {
     checkCause(alert, alert.runId === null ? undefined : runs.get(alert.runId), say);
     const byPerson = closedByPerson(alert, stops);
     const isHealed = (successes.get(alert.scheduleUid) ?? []).some((run) => heals(run, alert));
-    if (alert.kind === 'failed' && alert.until !== null && !byPerson && !isHealed)
-      say('was closed without a success');
+    if (alert.kind === 'failed' && alert.until !== null && !byPerson && !isHealed) say('was closed without a success');
     const all = replayed.get(alert.scheduleUid) ?? [];
     if (alert.kind === 'failed' && alert.until === null && all.at(-1)?.event !== 'opened')
       say('is open although what broke it is over');
@@ -96,9 +92,7 @@ function closedByPerson({ scheduleUid, until }: AlertRow, stops: readonly Versio
 
 /** The versions that pause or delete a schedule. */
 function stopsOf({ edits, dump }: History): VersionRow[] {
-  const pauses = new Set(
-    edits.flatMap(({ marker, definition }) => (definition?.enabled === false ? [marker] : [])),
-  );
+  const pauses = new Set(edits.flatMap(({ marker, definition }) => (definition?.enabled === false ? [marker] : [])));
   return dump.versions.filter(({ change, marker }) => change === 'deleted' || pauses.has(marker));
 }
 
@@ -118,17 +112,11 @@ function wasOverBetween(
 const EDIT_MS = 2_000;
 
 function heals({ finishedAt }: RunRow, { since, until }: AlertRow): boolean {
-  return (
-    finishedAt !== null && finishedAt >= since - CLOCKS_MS && finishedAt <= (until ?? Infinity) + CLOCKS_MS
-  );
+  return finishedAt !== null && finishedAt >= since - CLOCKS_MS && finishedAt <= (until ?? Infinity) + CLOCKS_MS;
 }
 
 /** A failure of a schedule that was not paused, that no success, pause or deletion followed, and no episode tells of. */
-function checkMissed(
-  { runs, alerts, versions }: History['dump'],
-  stops: readonly VersionRow[],
-  report: Report,
-): void {
+function checkMissed({ runs, alerts, versions }: History['dump'], stops: readonly VersionRow[], report: Report): void {
   const ofSchedule = grouped(
     alerts.filter(({ kind }) => kind === 'failed'),
     ({ scheduleUid }) => scheduleUid,
@@ -219,9 +207,7 @@ function checkMessages(
   if (byPerson || mayBeHeld) return;
   if (last?.event !== (until === null ? 'opened' : 'recovered'))
     say(
-      last === undefined
-        ? 'was never told'
-        : `is ${until === null ? 'open' : 'over'}, and was last told ${last.event}`,
+      last === undefined ? 'was never told' : `is ${until === null ? 'open' : 'over'}, and was last told ${last.event}`,
     );
 }
 

@@ -19,11 +19,7 @@ const claim = (seconds: number, attempt: number, worker = 'w1') =>
 function commanded(change: (commands: Commands, history: History) => void = () => undefined): string[] {
   const commands: Commands = {
     ...{ leaseSeconds: 5, graceSeconds: 1, faults: [] },
-    calls: [
-      claim(1.05, 1),
-      call('log', 1.4, { offset: 0, bytes: 100 }),
-      call('complete', 1.6, { word: 'succeeded' }),
-    ],
+    calls: [claim(1.05, 1), call('log', 1.4, { offset: 0, bytes: 100 }), call('complete', 1.6, { word: 'succeeded' })],
     executions: [execution()],
     logs: [{ runId: 'run-1', attempt: 1, parts: [{ offset: 0, bytes: 100 }], fault: null }],
   };
@@ -84,9 +80,9 @@ test('a command that goes on after its worker was killed is a violation', () => 
 
 test('a run that is given to the next worker before its lease has run out is a violation', () => {
   expect(beside(({ calls }) => void calls.push(call('heartbeat', 17, { isHeld: true })))).toEqual(['lease']);
-  expect(
-    beside(({ calls }) => void calls.push(call('heartbeat', 17, { isHeld: true }), call('release', 18))),
-  ).toEqual([]);
+  expect(beside(({ calls }) => void calls.push(call('heartbeat', 17, { isHeld: true }), call('release', 18)))).toEqual(
+    [],
+  );
 });
 
 const BROKEN: [string, string, (commands: Commands, history: History) => void][] = [
@@ -99,11 +95,7 @@ const BROKEN: [string, string, (commands: Commands, history: History) => void][]
       executions.push(execution({ attempt: 2, beganAt: at(10) }));
     },
   ],
-  [
-    'falseAccept',
-    'a success without a command',
-    ({ executions, logs }) => [executions.shift(), logs.shift()],
-  ],
+  ['falseAccept', 'a success without a command', ({ executions, logs }) => [executions.shift(), logs.shift()]],
   [
     'missedAccept',
     'a success that was reported, of a run that has failed',
@@ -123,11 +115,7 @@ const BROKEN: [string, string, (commands: Commands, history: History) => void][]
     'a command of another version',
     ({ executions }) => Object.assign(executions[0] ?? {}, { marker: 'm2' }),
   ],
-  [
-    'early',
-    'a command before its time',
-    ({ executions }) => Object.assign(executions[0] ?? {}, { beganAt: at(0.9) }),
-  ],
+  ['early', 'a command before its time', ({ executions }) => Object.assign(executions[0] ?? {}, { beganAt: at(0.9) })],
   ['phantom', 'a command of no run', ({ executions }) => void executions.push(execution({ runId: 'other' }))],
   [
     'stuck',
@@ -137,11 +125,7 @@ const BROKEN: [string, string, (commands: Commands, history: History) => void][]
       setRun(history, 1, { status: 'running', table: 'runs', finishedAt: null, endedAt: null });
     },
   ],
-  [
-    'runLog',
-    'a log that is not what was printed',
-    ({ logs }) => Object.assign(logs[0] ?? {}, { fault: 'from 0 on' }),
-  ],
+  ['runLog', 'a log that is not what was printed', ({ logs }) => Object.assign(logs[0] ?? {}, { fault: 'from 0 on' })],
   [
     'runLog',
     'a log without what was acknowledged',

@@ -91,9 +91,7 @@ function latestEnd({ history, commands, calls, claims }: Commanded, { attempt }:
   const heardBy = (at: number) =>
     Math.max(
       at,
-      ...ofWorker
-        .filter(({ kind, from, to }) => kind === 'freezeWorker' && from <= at && to >= at)
-        .map(({ to }) => to),
+      ...ofWorker.filter(({ kind, from, to }) => kind === 'freezeWorker' && from <= at && to >= at).map(({ to }) => to),
     );
   const toldAt = calls
     .filter((call) => call.attempt === attempt && (call.status === 404 || call.status === 409))
@@ -126,10 +124,7 @@ function checkLeases({ commands, run, calls, claims, report }: Commanded): void 
   }
 }
 
-function checkEnd(
-  { history, run, executions, calls, report }: Commanded,
-  timeline: Timeline | undefined,
-): void {
+function checkEnd({ history, run, executions, calls, report }: Commanded, timeline: Timeline | undefined): void {
   const end = executions.find(({ attempt }) => attempt === run.attempts)?.ended ?? null;
   const definition = spanOf(timeline, run)?.definition;
   const words = calls.filter(({ action, status }) => action === 'complete' && status === 200);
@@ -153,17 +148,14 @@ function checkEnd(
     case 'failed': {
       // What its worker ended, or called a failure for now, is not done again where it may have been done.
       const isFinal =
-        definition?.delivery === 'atMostOnce'
-          ? end?.code !== 0
-          : end !== null && ![0, EX_TEMPFAIL].includes(end.code);
+        definition?.delivery === 'atMostOnce' ? end?.code !== 0 : end !== null && ![0, EX_TEMPFAIL].includes(end.code);
       if (!isFinal && run.failures < (definition?.maxAttempts ?? 0))
         report.add('wrongEnd', `${nameOf(run)} failed: its command ended with ${end?.code ?? 'nothing'}`);
       return;
     }
     default: {
       const fault = faultOfEnd(history, timeline, run, []);
-      if (fault !== null)
-        report.add('wrongEnd', `${nameOf(run)} is ${run.status} ${run.reason ?? ''}: ${fault}`);
+      if (fault !== null) report.add('wrongEnd', `${nameOf(run)} is ${run.status} ${run.reason ?? ''}: ${fault}`);
     }
   }
 }
@@ -211,8 +203,7 @@ function faultsOf(history: History, { log, own, execution }: Logged): string[] {
   let at = 0;
   for (const { offset, bytes } of parts) {
     const gap = { from: at, to: offset };
-    if (gap.from < gap.to && !mayBeLeftOut(gap, end, appended))
-      faults.push(`lacks ${gap.from} to ${gap.to} of ${end}`);
+    if (gap.from < gap.to && !mayBeLeftOut(gap, end, appended)) faults.push(`lacks ${gap.from} to ${gap.to} of ${end}`);
     at = offset + bytes;
   }
   const ended = execution?.ended;

@@ -64,10 +64,7 @@ function checkArrival(context: Context, run: RunRow, arrival: Arrival): void {
   else if (arrival.scheduleId !== run.scheduleId || arrival.scheduledFor !== run.scheduledFor) {
     report.add('wrongBody', `${textOf(arrival)} belongs to ${nameOf(run)}`);
   } else if (marker !== undefined && arrival.marker !== marker) {
-    report.add(
-      'wrongBody',
-      `${textOf(arrival)} has the payload of another version than ${run.scheduleVersion}`,
-    );
+    report.add('wrongBody', `${textOf(arrival)} has the payload of another version than ${run.scheduleVersion}`);
   }
   if (arrival.at < run.scheduledFor - EARLY_MS) report.add('early', textOf(arrival));
   if (arrival.at < run.createdAt - EARLY_MS) {
@@ -228,8 +225,7 @@ export function faultOfEnd(
       if (run.reason === 'deleted' && typeof timeline?.deletedAt === 'number') return null;
       if (run.reason === 'disabled' && timeline?.spans.some((span) => !span.definition.enabled)) return null;
       if (run.reason === 'recoveries' && run.recoveries >= settings.maxRecoveries) return null;
-      if (run.reason === 'age' && dump.at - run.scheduledFor > settings.maxRecoveryAgeSeconds * 1000)
-        return null;
+      if (run.reason === 'age' && dump.at - run.scheduledFor > settings.maxRecoveryAgeSeconds * 1000) return null;
       return 'nothing of the kind happened';
     case 'skipped':
       if (run.reason === 'overlap' && definition?.overlap !== 'allow') return null;

@@ -49,17 +49,13 @@ function checkRows({ dump }: History, report: Report): void {
     const run = runs.get(runId);
     if (!run) report.add('conservation', `attempt ${attempt} of ${runId} is of no run`);
     else if (attempt > run.attempts) {
-      report.add(
-        'conservation',
-        `${nameOf(run)} counts ${run.attempts} attempts, its log has attempt ${attempt}`,
-      );
+      report.add('conservation', `${nameOf(run)} counts ${run.attempts} attempts, its log has attempt ${attempt}`);
     }
   }
 }
 
 function faultOfRow(run: RunRow): string | null {
-  if (ENDED.has(run.status) !== (run.finishedAt !== null))
-    return `${run.status}, ended ${isoText(run.finishedAt)}`;
+  if (ENDED.has(run.status) !== (run.finishedAt !== null)) return `${run.status}, ended ${isoText(run.finishedAt)}`;
   if (run.status === 'succeeded' && run.handedOffAt === null) return 'succeeded and never handed off';
   if (run.recoveries > 0 && run.lostAt === null) return 'recovered and never lost';
   if (run.failures > run.attempts) return `${run.failures} failures in ${run.attempts} attempts`;
@@ -92,17 +88,13 @@ function checkStats({ dump, stats }: History, report: Report): void {
   }
 }
 
-function checkLiveness(
-  { instances, disturbances, arrivals, healedAt, settings }: History,
-  report: Report,
-): void {
+function checkLiveness({ instances, disturbances, arrivals, healedAt, settings }: History, report: Report): void {
   for (const { name, ready, ticking } of instances) {
     if (!ready) report.add('liveness', `instance ${name} is not ready`);
     else if (!ticking) report.add('liveness', `instance ${name} does not tick`);
   }
   for (const { kind, instance, from } of disturbances) {
-    if (kind === 'ended')
-      report.add('liveness', `instance ${instance} ended by itself before ${isoText(from)}`);
+    if (kind === 'ended') report.add('liveness', `instance ${instance} ended by itself before ${isoText(from)}`);
   }
   const alive = arrivals.some(
     ({ scheduleId, scheduledFor }) => scheduleId === settings.canaryId && scheduledFor > healedAt,
@@ -116,27 +108,19 @@ const CLOCKS_MS = 50;
 /** Each run stands in one table, and each end had what follows from it: once, and not before it. */
 export function checkEffects({ dump }: History, timelines: Map<string, Timeline>, report: Report): void {
   for (const [id, rows] of grouped(dump.runs, (run) => run.id)) {
-    if (rows.length > 1)
-      report.add('tables', `${id} stands in ${rows.map(({ table }) => table).join(' and ')}`);
+    if (rows.length > 1) report.add('tables', `${id} stands in ${rows.map(({ table }) => table).join(' and ')}`);
   }
   for (const run of dump.runs) {
     if ((run.finishedAt !== null) !== (run.table === 'history'))
       report.add('tables', `${nameOf(run)} is ${run.status}, and stands in ${run.table}`);
   }
   for (const { kind, runId, failures, error } of dump.effects) {
-    report.add(
-      'effects',
-      `${kind} of ${runId} was never done; failed ${failures} times: ${error ?? 'no reason'}`,
-    );
+    report.add('effects', `${kind} of ${runId} was never done; failed ${failures} times: ${error ?? 'no reason'}`);
   }
   checkFollowers(dump, timelines, report);
 }
 
-function checkFollowers(
-  { runs, followers }: History['dump'],
-  timelines: Map<string, Timeline>,
-  report: Report,
-): void {
+function checkFollowers({ runs, followers }: History['dump'], timelines: Map<string, Timeline>, report: Report): void {
   const byParent = grouped(followers, ({ parentRunId }) => parentRunId);
   const known = new Map(runs.map((run) => [run.id, run]));
   for (const parentId of byParent.keys()) {
@@ -150,10 +134,7 @@ function checkFollowers(
       report.add('effects', `${nameOf(run)} is ${run.status}, and ${following.length} runs follow it`);
     for (const { createdAt } of following) {
       if (run.endedAt !== null && run.endedAt !== undefined && createdAt < run.endedAt - CLOCKS_MS)
-        report.add(
-          'effects',
-          `${nameOf(run)} ended at ${isoText(run.endedAt)}, followed at ${isoText(createdAt)}`,
-        );
+        report.add('effects', `${nameOf(run)} ended at ${isoText(run.endedAt)}, followed at ${isoText(createdAt)}`);
     }
   }
 }

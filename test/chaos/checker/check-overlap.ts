@@ -143,9 +143,7 @@ export function checkLimits(history: History, report: Report): void {
   for (const [limit, most] of Object.entries(history.limits)) {
     const taken = takenBy(history, ({ marker }) => limitOf.get(marker)?.limit === limit, limitOf);
     for (const { from } of taken) {
-      const together = new Set(
-        taken.filter((one) => one.from <= from && from < one.to).map(({ runId }) => runId),
-      );
+      const together = new Set(taken.filter((one) => one.from <= from && from < one.to).map(({ runId }) => runId));
       if (together.size > most)
         report.add(
           'limit',
@@ -168,16 +166,9 @@ function takenBy(
     const { runId, attempt, at, answeredAt, delivered, sender, marker } = arrival;
     // An instance that was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
     if (disturbed(history, sender, at - 1_000, at, FREEZES)) return [];
-    const seen = delivered
-      ? answeredAt
-      : answeredAt - RESET_WITHIN_MS - slackOf(history, answeredAt, RESET_WITHIN_MS);
+    const seen = delivered ? answeredAt : answeredAt - RESET_WITHIN_MS - slackOf(history, answeredAt, RESET_WITHIN_MS);
     const outOfTime = at + (definitions.get(marker)?.timeoutSeconds ?? 0) * 1_000 - RESET_WITHIN_MS;
-    const to = Math.min(
-      seen,
-      outOfTime,
-      ends.get(runId) ?? at,
-      givenUp.get(`${runId}/${attempt}`) ?? Infinity,
-    );
+    const to = Math.min(seen, outOfTime, ends.get(runId) ?? at, givenUp.get(`${runId}/${attempt}`) ?? Infinity);
     return to > at ? [{ runId, from: at, to }] : [];
   });
 }

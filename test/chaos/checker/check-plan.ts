@@ -37,12 +37,10 @@ function checkFiredByHand({ fires, dump }: History, report: Report): void {
     }
     if (outcome === 'refused' && runs.length > 0) report.add('phantom', `${text} was refused, and has a run`);
     if (runs.length > 1) report.add('plannedTwice', `${text} has ${runs.length} runs`);
-    for (const run of runs)
-      if (run.scheduleId !== scheduleId) report.add('phantom', `${text}: ${nameOf(run)}`);
+    for (const run of runs) if (run.scheduleId !== scheduleId) report.add('phantom', `${text}: ${nameOf(run)}`);
   }
   for (const [key, runs] of byKey) {
-    for (const run of runs)
-      report.add('phantom', `${nameOf(run)} has the key ${key ?? 'null'}, which no schedule has`);
+    for (const run of runs) report.add('phantom', `${nameOf(run)} has the key ${key ?? 'null'}, which no schedule has`);
   }
 }
 
@@ -86,8 +84,7 @@ function checkMoment(run: RunRow, span: Span | undefined, report: Report): void 
   if (!span) return;
   const graceMs = span.definition.graceSeconds * 1000;
   const jitterMs = span.definition.jitterSeconds * 1000;
-  const isWrong =
-    run.trigger === 'catchUp' ? lateBy <= graceMs : lateBy > graceMs + jitterMs + WRITTEN_WITHIN_MS;
+  const isWrong = run.trigger === 'catchUp' ? lateBy <= graceMs : lateBy > graceMs + jitterMs + WRITTEN_WITHIN_MS;
   if (isWrong) report.add('catchUp', `${nameOf(run)} was planned ${lateBy} ms late, as ${run.trigger}`);
 }
 
@@ -119,15 +116,11 @@ function checkCatchUp(timeline: Timeline, runs: RunRow[], report: Report): void 
     const definition = first && spanOf(timeline, first)?.definition;
     if (!definition) continue;
     const fault = faultOfCatchUp(definition, together);
-    if (fault !== null)
-      report.add('catchUp', `${nameOf(first)}: ${fault}, with catchUp ${definition.catchUp}`);
+    if (fault !== null) report.add('catchUp', `${nameOf(first)}: ${fault}, with catchUp ${definition.catchUp}`);
   }
 }
 
-function faultOfCatchUp(
-  { catchUp, catchUpLimit }: Span['definition'],
-  together: readonly RunRow[],
-): string | null {
+function faultOfCatchUp({ catchUp, catchUpLimit }: Span['definition'], together: readonly RunRow[]): string | null {
   const late = together.filter(({ trigger }) => trigger === 'catchUp');
   const skipped = together.filter(({ reason }) => reason === 'missed' || reason === 'limit');
   const fired = late.length - skipped.length;

@@ -26,8 +26,7 @@ const arrives =
 /** At its target from one moment on, and done a tenth of a second later. */
 const sentAt = (second: number, seconds: number): Change => {
   const ended = { handedOffAt: at(seconds + 0.1), finishedAt: at(seconds + 0.1) };
-  return (history) =>
-    [ran(second, run(second, ended)), arrives(second, seconds)].forEach((change) => change(history));
+  return (history) => [ran(second, run(second, ended)), arrives(second, seconds)].forEach((change) => change(history));
 };
 const hung =
   (seconds: number): Change =>
@@ -155,8 +154,7 @@ test.for([
 );
 
 test('a fire that jitter may have moved over the pause may be there or not', () => {
-  const jittered = (change: (history: History) => void) =>
-    violationsOf(changed(change, { jitterSeconds: 600 }));
+  const jittered = (change: (history: History) => void) => violationsOf(changed(change, { jitterSeconds: 600 }));
   expect(jittered(() => undefined)).toEqual([]);
   const withoutThird = (history: History) => {
     history.healedAt = at(0);
@@ -234,13 +232,9 @@ test('a run counts once, however many requests of it are open', () => {
 });
 
 test('open requests of a run do not count if it has ended, was given up, is out of time or has a thawed sender', () => {
-  expect(together(1, ({ dump }) => Object.assign(dump.runs[0] ?? {}, { endedAt: at(1.9) }))).not.toContain(
-    'limit',
-  );
+  expect(together(1, ({ dump }) => Object.assign(dump.runs[0] ?? {}, { endedAt: at(1.9) }))).not.toContain('limit');
   expect(
-    together(1, ({ arrivals }) =>
-      Object.assign(arrivals[0] ?? {}, { answeredAt: at(2.1), delivered: false }),
-    ),
+    together(1, ({ arrivals }) => Object.assign(arrivals[0] ?? {}, { answeredAt: at(2.1), delivered: false })),
   ).not.toContain('limit');
   const frozen = { kind: 'freeze', instance: '1', from: at(0.8), to: at(1.01) };
   expect(together(1, ({ disturbances }) => void disturbances.push(frozen))).not.toContain('limit');

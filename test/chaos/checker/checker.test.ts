@@ -78,11 +78,7 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
   ['early', 'an arrival before its time', arrives(1, { at: at(0.8) })],
   ['early', 'a run planned before its time', ran(2, { createdAt: at(1.9) })],
   ['plannedTwice', 'two runs for one moment', ({ dump }) => void dump.runs.push(run(2, { id: 'twin' }))],
-  [
-    'unexplainedRepeat',
-    'a second delivery after an acknowledged first one',
-    all(ran(2, { attempts: 2 }), again),
-  ],
+  ['unexplainedRepeat', 'a second delivery after an acknowledged first one', all(ran(2, { attempts: 2 }), again)],
   [
     'unexplainedRepeat',
     'one that only a short cut would explain, which costs nobody its outcomes',
@@ -90,11 +86,7 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
       disturbances.push({ kind: 'cut', instance: '1', from: at(2), to: at(2.5) });
     }),
   ],
-  [
-    'sameAttemptTwice',
-    'one attempt that came twice',
-    ({ arrivals }) => void arrivals.push(arrival(2, { at: at(5) })),
-  ],
+  ['sameAttemptTwice', 'one attempt that came twice', ({ arrivals }) => void arrivals.push(arrival(2, { at: at(5) }))],
   [
     'sameAttemptTwice',
     'one attempt that another process sent again, and one that came three times',
@@ -148,11 +140,7 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
   ],
   ['conservation', 'more attempts delivered than counted', arrives(2, { attempt: 2 })],
   ['conservation', 'an end without its moment', ran(2, { finishedAt: null })],
-  [
-    'conservation',
-    'statistics that say something else',
-    (history) => void (history.stats = { totalRuns: 2 }),
-  ],
+  ['conservation', 'statistics that say something else', (history) => void (history.stats = { totalRuns: 2 })],
   ['edits', 'an acknowledged edit that is gone', ({ edits }) => void edits.push(editAt(10, 'm9'))],
   [
     'edits',
@@ -258,9 +246,7 @@ test('the oracle counts intervals from their anchor, whenever it is asked', () =
 
 test('the checker finds every kind of violation', () => {
   const others =
-    'commandTwice lease outlived runLog atMostOnceRepeat overlap limit catchUp effects alerts tables'.split(
-      ' ',
-    );
+    'commandTwice lease outlived runLog atMostOnceRepeat overlap limit catchUp effects alerts tables'.split(' ');
   const shown = new Set<string>([...BROKEN.map(([violation]) => violation), ...others]);
   expect(Object.keys(VIOLATIONS).filter((violation) => !shown.has(violation))).toEqual([]);
 });

@@ -66,9 +66,7 @@ export function cleanHistory(own: Partial<Definition> = {}): History {
         { scheduleUid: 'u', scheduleId: 'canary', version: 1, change: 'created', at: at(0.5), marker: 'm1' },
         { scheduleUid: 'u', scheduleId: 'canary', version: 2, change: 'updated', at: at(3.5), marker: 'm2' },
       ],
-      schedules: [
-        { uid: 'u', id: 'canary', enabled: false, nextFireAt: null, lockedBy: null, lockedAt: null },
-      ],
+      schedules: [{ uid: 'u', id: 'canary', enabled: false, nextFireAt: null, lockedBy: null, lockedAt: null }],
       instances: [{ id: 'i', startedAt: at(-1), heartbeatAt: at(59), diedAt: null }],
     },
     instances: [{ name: '1', ready: true, ticking: true }],
@@ -152,7 +150,5 @@ export function changed(change: (history: History) => void, own?: Partial<Defini
 }
 
 export function setRun(history: History, second: number, given: Partial<RunRow>): void {
-  history.dump.runs = history.dump.runs.map((row) =>
-    row.id === `run-${second}` ? { ...row, ...given } : row,
-  );
+  history.dump.runs = history.dump.runs.map((row) => (row.id === `run-${second}` ? { ...row, ...given } : row));
 }

@@ -27,9 +27,7 @@ const SAME_MOMENT_MS = 50;
  * known edit took effect, and which of the unacknowledged ones did; what it said is taken from the client's own log.
  */
 export function timelinesOf(history: History, report: Report): Map<string, Timeline> {
-  const byMarker = new Map(
-    history.edits.flatMap((edit) => (edit.marker === null ? [] : [[edit.marker, edit]])),
-  );
+  const byMarker = new Map(history.edits.flatMap((edit) => (edit.marker === null ? [] : [[edit.marker, edit]])));
   const timelines = new Map<string, Timeline>();
   for (const [uid, rows] of grouped(history.dump.versions, (row) => row.scheduleUid)) {
     const sorted = [...rows].sort((a, b) => a.version - b.version);
@@ -40,10 +38,7 @@ export function timelinesOf(history: History, report: Report): Map<string, Timel
 }
 
 /** The span whose definition planned a run at this moment, if any. */
-export function spanOf(
-  timeline: Timeline | undefined,
-  run: Pick<RunRow, 'scheduleVersion'>,
-): Span | undefined {
+export function spanOf(timeline: Timeline | undefined, run: Pick<RunRow, 'scheduleVersion'>): Span | undefined {
   return timeline?.spans.find(({ version }) => version === run.scheduleVersion);
 }
 
@@ -78,10 +73,7 @@ function timelineOf(
     }
     const edit = byMarker.get(row.marker);
     if (!edit?.definition || !mayHaveMade(edit, row)) {
-      report.add(
-        'edits',
-        `version ${row.version} of ${row.scheduleId} at ${isoText(row.at)} belongs to no edit`,
-      );
+      report.add('edits', `version ${row.version} of ${row.scheduleId} at ${isoText(row.at)} belongs to no edit`);
       continue;
     }
     const to = rows[index + 1]?.at ?? end;
@@ -121,9 +113,7 @@ function isWithin(edit: Edit, at: number): boolean {
 }
 
 function checkAcknowledged({ edits, dump }: History, report: Report): void {
-  const made = new Set(
-    dump.versions.filter(({ change }) => change !== 'deleted').map(({ marker }) => marker),
-  );
+  const made = new Set(dump.versions.filter(({ change }) => change !== 'deleted').map(({ marker }) => marker));
   const deletions = dump.versions.filter(({ change }) => change === 'deleted');
   const deletes = edits.filter(({ kind, outcome }) => kind === 'delete' && outcome !== 'refused');
   for (const edit of edits) {
@@ -133,10 +123,7 @@ function checkAcknowledged({ edits, dump }: History, report: Report): void {
         ? made.has(edit.marker ?? '')
         : deletions.some(({ scheduleId, at }) => scheduleId === edit.scheduleId && isWithin(edit, at));
     if (!there) {
-      report.add(
-        'edits',
-        `the ${edit.kind} of ${edit.scheduleId} acknowledged at ${isoText(edit.endedAt)} is gone`,
-      );
+      report.add('edits', `the ${edit.kind} of ${edit.scheduleId} acknowledged at ${isoText(edit.endedAt)} is gone`);
     }
   }
   for (const { scheduleId, at } of deletions) {
@@ -170,8 +157,7 @@ function matcher(cron: string): (at: number) => boolean {
   const given = cron.split(' ');
   const fields = given.length === 5 ? ['0', ...given] : given;
   const [second = '', minute = '', hour = '', ...days] = fields;
-  if (days.length !== 3 || days.some((field) => field !== '*'))
-    throw new Error(`the oracle cannot read ${cron}`);
+  if (days.length !== 3 || days.some((field) => field !== '*')) throw new Error(`the oracle cannot read ${cron}`);
   const tests = [second, minute, hour].map(fieldTest);
   return (at) => {
     const date = new Date(at);

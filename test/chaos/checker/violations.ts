@@ -60,9 +60,7 @@ export function foundIn(found: Found<string>) {
   return {
     ok: all.every(([, { count }]) => count === 0),
     violations: Object.fromEntries(all.map(([name, { count }]) => [name, count])),
-    examples: Object.fromEntries(
-      all.flatMap(([name, { count, examples }]) => (count > 0 ? [[name, examples]] : [])),
-    ),
+    examples: Object.fromEntries(all.flatMap(([name, { count, examples }]) => (count > 0 ? [[name, examples]] : []))),
   };
 }
 

@@ -72,9 +72,7 @@ export async function dumpDatabase(url: string): Promise<Dump> {
         versions: versions
           .filter((row) => !isFollower(row) && row['scheduleId'] !== '')
           .map((row) => ({ ...row, marker: markerOf(row['payload']) })),
-        schedules: (await all('schedules')).filter(
-          (row) => row['id'] !== POISON_ID && row['id'] !== FOLLOWER_ID,
-        ),
+        schedules: (await all('schedules')).filter((row) => row['id'] !== POISON_ID && row['id'] !== FOLLOWER_ID),
         instances: await all('instances'),
       } as unknown as Dump;
     });

@@ -4,11 +4,7 @@
  */
 import { Socket } from 'node:net';
 
-const {
-  CHAOS_SOURCE_ADDRESS: localAddress,
-  CHAOS_RECEIVER_PORT: port,
-  CHAOS_BLOCK_MS: blockMs,
-} = process.env;
+const { CHAOS_SOURCE_ADDRESS: localAddress, CHAOS_RECEIVER_PORT: port, CHAOS_BLOCK_MS: blockMs } = process.env;
 
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
 // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below

@@ -27,10 +27,7 @@ export async function statsOf(instances: readonly Instance[]): Promise<Record<st
 }
 
 /** The ids under which each instance registered, oldest first, from their logs. */
-export async function identitiesOf(
-  instances: readonly Instance[],
-  directory: string,
-): Promise<Map<string, string[]>> {
+export async function identitiesOf(instances: readonly Instance[], directory: string): Promise<Map<string, string[]>> {
   const identities = new Map<string, string[]>();
   for (const { name } of instances) {
     const log = await readFile(join(directory, `instance-${name}.log`), 'utf8').catch(() => '');
@@ -44,11 +41,7 @@ export async function identitiesOf(
 }
 
 /** What the workers said and did, and the logs as the API has them in the end. */
-export async function observeCommands(
-  workers: readonly Worker[],
-  journal: string,
-  url: string,
-): Promise<Commands> {
+export async function observeCommands(workers: readonly Worker[], journal: string, url: string): Promise<Commands> {
   const calls = workers.flatMap(({ gateway }) => gateway.calls);
   const executions = executionsIn(await readFile(journal, 'utf8').catch(() => ''));
   const names = new Set(executions.map(({ runId, attempt }) => `${runId} ${attempt}`));
@@ -81,8 +74,7 @@ function executionsIn(text: string): Execution[] {
       all.push(one);
     }
     const known = executions.get(name);
-    if (what === 'ended' && known)
-      known.ended = { at: Number(at), code: Number(first), bytes: Number(second) * LINE };
+    if (what === 'ended' && known) known.ended = { at: Number(at), code: Number(first), bytes: Number(second) * LINE };
   }
   return all;
 }
@@ -113,9 +105,7 @@ async function readLog(url: string, runId: string, attempt: number): Promise<Log
 
 function printed(runId: string, attempt: number, from: number, length: number): string {
   const first = Math.floor(from / LINE);
-  const lines = Array.from({ length: Math.ceil(length / LINE) + 1 }, (_, n) =>
-    lineOf(runId, attempt, first + n + 1),
-  );
+  const lines = Array.from({ length: Math.ceil(length / LINE) + 1 }, (_, n) => lineOf(runId, attempt, first + n + 1));
   return lines.join('').slice(from - first * LINE, from - first * LINE + length);
 }
 

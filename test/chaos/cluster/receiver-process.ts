@@ -54,9 +54,7 @@ function arrive(request: IncomingMessage, text: string, response: ServerResponse
   if (answer !== 'unavailable' && answer !== 'error') taken.add(arrival.runId);
   const log = once((delivered: boolean) => {
     open.delete(abandon);
-    lines.push(
-      JSON.stringify({ arrival: { ...arrival, answeredAt: Date.now(), delivered } satisfies Arrival }),
-    );
+    lines.push(JSON.stringify({ arrival: { ...arrival, answeredAt: Date.now(), delivered } satisfies Arrival }));
   });
   const abandon = (): void => log(false);
   open.add(abandon);

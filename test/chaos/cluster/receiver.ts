@@ -20,9 +20,7 @@ export interface ReceiverOptions {
 
 export type ReceiverRequest = { type: 'rates'; rates: Rates } | { type: 'status' } | { type: 'end' };
 export type ReceiverMessage =
-  | { type: 'listening'; port: number }
-  | { type: 'status'; arrivals: number; lastCanaryAt: number }
-  | { type: 'ended' };
+  { type: 'listening'; port: number } | { type: 'status'; arrivals: number; lastCanaryAt: number } | { type: 'ended' };
 
 /** The target of all schedules, in a process of its own, which logs every arrival and what it answered. */
 export interface Receiver {

@@ -179,10 +179,7 @@ async function askAny(
 }
 
 /** What a call is about, from its address and its body. */
-function saidBy(
-  { url = '' }: IncomingMessage,
-  sent: Buffer,
-): Omit<WorkerCall, 'worker' | 'askedAt' | 'answeredAt'> {
+function saidBy({ url = '' }: IncomingMessage, sent: Buffer): Omit<WorkerCall, 'worker' | 'askedAt' | 'answeredAt'> {
   const { pathname, searchParams } = new URL(url, 'http://gateway');
   const [, , , , subject = '', action = ''] = pathname.split('/');
   if (action === 'claim') return { action, runId: null, attempt: 0 };

@@ -99,9 +99,7 @@ function isTold({ logLines, metric }: Told, repeated: number): boolean {
 
 /** What was lost is sent no more, and what was edited anew is. */
 function areKept(edits: EditsTrial | null): boolean {
-  return (
-    edits !== null && edits.lostBefore > 0 && edits.lostAfter === 0 && edits.right > 0 && edits.wrong === 0
-  );
+  return edits !== null && edits.lostBefore > 0 && edits.lostAfter === 0 && edits.right > 0 && edits.wrong === 0;
 }
 
 export function failoverPage(report: FailoverReport): string {

@@ -13,9 +13,7 @@ const SHORT = {
   say: () => undefined,
 };
 
-test('nothing is lost or repeated when a synchronous primary dies, freezes and changes places', async ({
-  skip,
-}) => {
+test('nothing is lost or repeated when a synchronous primary dies, freezes and changes places', async ({ skip }) => {
   if (process.platform !== 'linux') skip(NEEDS_LINUX);
   if (process.env['CI'] !== undefined) skip(TOO_LONG);
   const programs = findPrograms();

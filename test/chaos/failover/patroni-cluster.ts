@@ -40,10 +40,7 @@ interface ClusterOptions {
 const LIMIT_MS = 180_000;
 const NAMES = ['a', 'b', 'c'];
 
-export async function startPatroniCluster({
-  programs,
-  replication,
-}: ClusterOptions): Promise<PatroniCluster> {
+export async function startPatroniCluster({ programs, replication }: ClusterOptions): Promise<PatroniCluster> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-failover-')));
   // As root the servers run as someone else, who has to get in.
   await chmod(directory, 0o755);

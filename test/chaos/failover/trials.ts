@@ -36,10 +36,7 @@ const THINGS = ['schedule', 'connection', 'notifier'] as const;
 type Thing = (typeof THINGS)[number];
 
 /** Edits everything, has the daemons use it, loses that, and edits everything once more: to the same version numbers. */
-export async function tryEdits(
-  { instances, say }: FaultDeps,
-  { cluster, lagMs }: TrialOptions,
-): Promise<EditsTrial> {
+export async function tryEdits({ instances, say }: FaultDeps, { cluster, lagMs }: TrialOptions): Promise<EditsTrial> {
   const receiver = await startReceiver();
   const api = `${instances[0]?.url ?? ''}/api/v1`;
   const trial = { api, receiver };
@@ -117,8 +114,7 @@ async function edit({ api, receiver: { url } }: Trial, word: string): Promise<vo
 async function used({ api, receiver }: Trial, word: string | null): Promise<void> {
   const since = receiver.arrivals.length;
   const isIt = (one: Arrival) => word === null || wordOf(one) === word;
-  const isUsed = (thing: Thing) =>
-    receiver.arrivals.slice(since).some((one) => thingOf(one) === thing && isIt(one));
+  const isUsed = (thing: Thing) => receiver.arrivals.slice(since).some((one) => thingOf(one) === thing && isIt(one));
   let testedAt = -Infinity;
   await until(async () => {
     if (!isUsed('notifier') && performance.now() > testedAt + TEST_EVERY_MS) {

@@ -124,11 +124,7 @@ const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<void> =
 };
 
 type FaultName =
-  | keyof typeof INSTANCE_FAULTS
-  | keyof typeof WORKER_FAULTS
-  | keyof typeof DATABASE_FAULTS
-  | 'killAll'
-  | 'targetCut';
+  keyof typeof INSTANCE_FAULTS | keyof typeof WORKER_FAULTS | keyof typeof DATABASE_FAULTS | 'killAll' | 'targetCut';
 
 /** Whatever the faults left behind: afterwards everything runs and every way is open. */
 export async function healAll({ cluster, target, instances, workers }: FaultDeps): Promise<void> {
@@ -285,8 +281,7 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
     for (const instance of chosen) instance.busy = name;
     const [only] = chosen;
     if (name === 'killAll') await recorded(deps, log, { kind: name, instance: '*' }, () => killAll(deps));
-    else if (only)
-      await recorded(deps, log, { kind: name, instance: only.name }, () => faultOf(name)(deps, only));
+    else if (only) await recorded(deps, log, { kind: name, instance: only.name }, () => faultOf(name)(deps, only));
     for (const instance of chosen) instance.busy = null;
   }
 
@@ -314,8 +309,7 @@ function startEnded({ instances, workers, say }: FaultDeps, log: Disturbance[]):
 
 function draw({ weights }: NemesisOptions, { random, workers }: FaultDeps): FaultName {
   const possible = (Object.entries(weights) as [FaultName, number][]).filter(
-    ([name]) =>
-      (name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG) && (!(name in WORKER_FAULTS) || workers.length > 0),
+    ([name]) => (name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG) && (!(name in WORKER_FAULTS) || workers.length > 0),
   );
   let drawn = random.next() * possible.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [name, weight] of possible) {

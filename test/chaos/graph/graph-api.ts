@@ -110,11 +110,7 @@ export async function submitGraph(batches: readonly Asked[][], options: SubmitOp
   }
 }
 
-async function submit(
-  batch: readonly Asked[],
-  ids: Map<string, string>,
-  options: SubmitOptions,
-): Promise<void> {
+async function submit(batch: readonly Asked[], ids: Map<string, string>, options: SubmitOptions): Promise<void> {
   const { api, url, giveUpAt } = options;
   const own = new Set(batch.map(({ ref }) => ref));
   const items = batch.map((run) => {
@@ -158,8 +154,6 @@ function itemOf({ ref, kind, onDependencyFailure }: Asked, url: string): object 
     ...(kind === 'pull'
       ? { target: { type: 'pull', queue: QUEUE } }
       : { target: { type: 'http', url }, timeoutSeconds: 5 }),
-    ...(kind === 'callback'
-      ? { completion: 'callback', completionTimeoutSeconds: COMPLETION_TIMEOUT_SECONDS }
-      : {}),
+    ...(kind === 'callback' ? { completion: 'callback', completionTimeoutSeconds: COMPLETION_TIMEOUT_SECONDS } : {}),
   };
 }

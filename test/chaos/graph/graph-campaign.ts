@@ -164,9 +164,7 @@ async function setUp(
 
 async function notReady(instances: readonly Instance[]): Promise<string[]> {
   const ready = await Promise.all(instances.map((instance) => instance.becomesReady(HUNG_AFTER_MS)));
-  return instances
-    .filter((_, index) => ready[index] !== true)
-    .map(({ name }) => `instance ${name} is not ready`);
+  return instances.filter((_, index) => ready[index] !== true).map(({ name }) => `instance ${name} is not ready`);
 }
 
 /** Until all is over, or nothing more has happened for so long that nothing will. */

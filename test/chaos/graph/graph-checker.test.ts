@@ -94,9 +94,7 @@ const setAsked = (history: GraphHistory, ref: string, given: Partial<Asked>) => 
   history.asked = history.asked.map((one) => (one.ref === ref ? { ...one, ...given } : one));
 };
 const setDelivery = (history: GraphHistory, ref: string, given: Partial<Delivery>) => {
-  history.deliveries = history.deliveries.map((one) =>
-    one.runId === `id-${ref}` ? { ...one, ...given } : one,
-  );
+  history.deliveries = history.deliveries.map((one) => (one.runId === `id-${ref}` ? { ...one, ...given } : one));
 };
 const drop = (history: GraphHistory, ref: string) => {
   history.deliveries = history.deliveries.filter(({ runId }) => runId !== `id-${ref}`);
@@ -137,9 +135,7 @@ describe('a campaign', () => {
     expect(killedOnTheWay).toEqual([]);
     const busy = found((history) => {
       setDelivery(history, 'a', { at: 50, answer: { statusCode: 503, at: 60, sent: true } });
-      history.deliveries.push(
-        delivery('a', 100, { attempt: 2, answer: { statusCode: 200, at: 110, sent: true } }),
-      );
+      history.deliveries.push(delivery('a', 100, { attempt: 2, answer: { statusCode: 200, at: 110, sent: true } }));
     });
     const expired = found((history) => {
       history.words = [word('b', 2_300, { attempt: 2 }), word('c', 2_500)];
@@ -187,9 +183,7 @@ describe('a run whose call got no answer', () => {
   });
 
   it('exists once for each key', () => {
-    expect(foundUnanswered((history) => history.rows.push(row('b', { id: 'id-other' })))).toContain(
-      'phantom',
-    );
+    expect(foundUnanswered((history) => history.rows.push(row('b', { id: 'id-other' })))).toContain('phantom');
   });
 
   it('obeys all other rules if it exists', () => {
@@ -330,8 +324,7 @@ describe('every kind of broken promise is noticed:', () => {
   it('two workers at once', () => {
     expect(found((history) => claimedAgain(history, 2_200))).toEqual(['twoWorkers']);
     expect(found((history) => claimedAgain(history, 2_400))).toEqual([]);
-    const alive = (history: GraphHistory) =>
-      history.words.push(word('c', 1_000, { say: 'alive', endedAt: 1_010 }));
+    const alive = (history: GraphHistory) => history.words.push(word('c', 1_000, { say: 'alive', endedAt: 1_010 }));
     const extended = found((history) => {
       claimedAgain(history, 2_400);
       alive(history);
@@ -400,9 +393,7 @@ describe('every kind of broken promise is noticed:', () => {
     const again = (ref: string, at: number, statusCode: number) =>
       found((history) => {
         const given = { attempt: 2, answer: { statusCode, at: at + 5, sent: true } };
-        history.deliveries.push(
-          delivery(ref, at, { ...given, outcomes: ref === 'b' ? [outcomeOf('a')] : [] }),
-        );
+        history.deliveries.push(delivery(ref, at, { ...given, outcomes: ref === 'b' ? [outcomeOf('a')] : [] }));
         history.words = history.words.map((one) =>
           one.runId === 'id-b' ? { ...one, attempt: ref === 'b' ? 2 : 1 } : one,
         );

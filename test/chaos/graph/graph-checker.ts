@@ -101,10 +101,7 @@ function checkWhole(asked: readonly Asked[], traced: ReadonlyMap<string, Traced>
   for (const [call, runs] of Map.groupBy(unknown, (one) => one.call)) {
     const missing = runs.filter(({ ref }) => !traced.has(ref));
     if (missing.length === 0 || missing.length === runs.length) continue;
-    report.add(
-      'lost',
-      `of call ${call}: ${missing.map(({ ref }) => ref).join(', ')}, and others of it are there`,
-    );
+    report.add('lost', `of call ${call}: ${missing.map(({ ref }) => ref).join(', ')}, and others of it are there`);
   }
 }
 
@@ -201,8 +198,7 @@ function checkOrder(traced: readonly Traced[], report: GraphReport): void {
 
 /** What is wrong with what an attempt was told; the ends it is told of do not change any more. */
 function wrongOutcome({ dependsOn }: Traced, { outcomes }: Delivery): string | null {
-  if (outcomes.length !== dependsOn.length)
-    return `of ${outcomes.length} dependencies, not ${dependsOn.length}`;
+  if (outcomes.length !== dependsOn.length) return `of ${outcomes.length} dependencies, not ${dependsOn.length}`;
   const rows = new Map(dependsOn.map(({ row }) => [row.id, row]));
   for (const one of outcomes) {
     const row = rows.get(one.runId);
@@ -245,10 +241,7 @@ function checkLeases(history: GraphHistory, traced: readonly Traced[], report: G
     for (const { delivery } of attempts) {
       const { at, attempt } = delivery;
       if (at > seenEndedAt && hasEnded(one) && !isReplaced(one, lives))
-        add(
-          'afterItsEnd',
-          `attempt ${attempt} arrived ${Math.round(at - seenEndedAt)} ms after it was seen ended`,
-        );
+        add('afterItsEnd', `attempt ${attempt} arrived ${Math.round(at - seenEndedAt)} ms after it was seen ended`);
     }
   }
 }
@@ -283,10 +276,7 @@ function checkFollowing(attempt: Attempt, later: Attempt, add: Add): void {
   if (a.attempt === b.attempt) add('sameAttemptTwice', `attempt ${a.attempt}`);
   else if (a.lease && b.lease && b.at < heldUntil(a, attempt.words)) {
     const ms = Math.round(heldUntil(a, attempt.words) - b.at);
-    add(
-      'twoWorkers',
-      `attempt ${a.attempt} (${a.sender}) had ${ms} ms left when ${b.attempt} (${b.sender}) began`,
-    );
+    add('twoWorkers', `attempt ${a.attempt} (${a.sender}) had ${ms} ms left when ${b.attempt} (${b.sender}) began`);
   }
 }
 

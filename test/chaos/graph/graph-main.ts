@@ -91,9 +91,7 @@ async function summarizeGraph(options: GraphOptions, result: GraphResult): Promi
     instances: options.instances,
     kills,
     replaced: lives.filter(({ replaced }) => replaced).length,
-    ends: tally(
-      rows.map(({ status, errorKind }) => (errorKind === null ? status : `${status} (${errorKind})`)),
-    ),
+    ends: tally(rows.map(({ status, errorKind }) => (errorKind === null ? status : `${status} (${errorKind})`))),
     deliveries: {
       requests: deliveries.filter(({ lease }) => lease === null).length,
       claims: deliveries.filter(({ lease }) => lease !== null).length,
@@ -117,8 +115,7 @@ function releasesOf({ history }: GraphResult): Releases {
   const atOnce = released.filter(({ first }) => first.attempt === 1);
   const since = (runs: typeof released, endOf: (one: Traced) => number): Quantiles => {
     const took = runs.map(
-      ({ dependsOn, first }) =>
-        first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity),
+      ({ dependsOn, first }) => first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity),
     );
     const [p50 = 0, p99 = 0, max = 0] = quantiles(took, [0.5, 0.99, 1]).map(Math.round);
     return { p50, p99, max };

@@ -29,8 +29,7 @@ function batchesOf({ seed, runs, shape }: GraphPlanOptions): Asked[][] {
   const random = createRandom(seed, 'graph');
   const batches: Asked[][] = [];
   if (shape === 'joins') {
-    for (let left = runs; left > 0; left -= 300)
-      batches.push(joins(`j${batches.length}`, Math.min(left, 300)));
+    for (let left = runs; left > 0; left -= 300) batches.push(joins(`j${batches.length}`, Math.min(left, 300)));
     return batches;
   }
   const wide = Math.min(MAX_ITEMS, Math.floor(runs / 10));
@@ -86,8 +85,7 @@ function tangle(name: string, size: number, earlier: readonly Asked[], random: R
     const near = items.slice(-40);
     const dependsOn = new Set<string>();
     if (near.length > 0) {
-      for (let count = Math.floor(random.between(0, 4)); count > 0; count -= 1)
-        dependsOn.add(random.pick(near).ref);
+      for (let count = Math.floor(random.between(0, 4)); count > 0; count -= 1) dependsOn.add(random.pick(near).ref);
     }
     if (earlier.length > 0 && random.chance(0.1)) dependsOn.add(random.pick(earlier).ref);
     items.push({

@@ -180,8 +180,7 @@ export function startGraphWorkers({ asked, deliveries, api, random }: GraphWorke
     const answer = await api.post(`/queues/${QUEUE}/claim`, request);
     const at = performance.now();
     if (answer?.status !== 200) {
-      if (answer && answer.status !== 503)
-        api.refusals.push(`claim: ${answer.status} ${JSON.stringify(answer.body)}`);
+      if (answer && answer.status !== 503) api.refusals.push(`claim: ${answer.status} ${JSON.stringify(answer.body)}`);
       await sleep(100);
       return;
     }
@@ -202,9 +201,7 @@ export function startGraphWorkers({ asked, deliveries, api, random }: GraphWorke
       answer: null,
       lease,
     });
-    const work: Promise<void> = workOn(payload.ref, { runId, attempt, workerId }).finally(() =>
-      atWork.delete(work),
-    );
+    const work: Promise<void> = workOn(payload.ref, { runId, attempt, workerId }).finally(() => atWork.delete(work));
     atWork.add(work);
   }
 

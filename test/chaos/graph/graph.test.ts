@@ -5,9 +5,7 @@ import { runGraphCampaign } from './graph-campaign.ts';
 import { foundIn } from '../checker/violations.ts';
 import { NEEDS_LINUX } from '../cluster/instance.ts';
 
-test('runs that depend on each other end once and in order, over three daemons that are killed', async ({
-  skip,
-}) => {
+test('runs that depend on each other end once and in order, over three daemons that are killed', async ({ skip }) => {
   if (process.platform !== 'linux') skip(NEEDS_LINUX);
   const { verdict, history, kills } = await runGraphCampaign({
     seed: 20261120,

@@ -172,9 +172,7 @@ const migration: Burden = {
     return async () => {
       const [count] = await Promise.all([applied, reader]);
       await rm(folder, { recursive: true });
-      return [
-        { what: `${count} migration was applied, after ${waits} waits`, holds: count === 1 && waits > 0 },
-      ];
+      return [{ what: `${count} migration was applied, after ${waits} waits`, holds: count === 1 && waits > 0 }];
     };
   },
 };
@@ -222,9 +220,7 @@ async function openBacklog({ url, cluster, scale }: IsolationStage, overlap: str
 type Cluster = IsolationStage['cluster'];
 
 async function openRunsOf(cluster: Cluster, id: string): Promise<number> {
-  return Number(
-    (await cluster.admin(`SELECT count(*) FROM runs WHERE schedule_id = '${id}'`))?.[0]?.['count'],
-  );
+  return Number((await cluster.admin(`SELECT count(*) FROM runs WHERE schedule_id = '${id}'`))?.[0]?.['count']);
 }
 
 /** Waits until no more than so many runs are open, as long as some end; answers how many are left. */
@@ -318,9 +314,7 @@ async function dueRuns(stage: IsolationStage, lane: string): Promise<() => Promi
     ...{ scheduled_for: at, due_at: at, ready: 'true', key: `'herd-' || n`, lane },
   });
   const count = Math.ceil(HERD * stage.scale);
-  await query(stage)(
-    `WITH new AS (SELECT n FROM generate_series(1, ${count}) AS n) ${copies} WHERE t.key = 'herd-0'`,
-  );
+  await query(stage)(`WITH new AS (SELECT n FROM generate_series(1, ${count}) AS n) ${copies} WHERE t.key = 'herd-0'`);
   return () => sentOf(stage, count);
 }
 

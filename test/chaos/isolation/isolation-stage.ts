@@ -54,9 +54,7 @@ export async function startStage(
     const directory = await mkdtemp(join(tmpdir(), 'firelock-isolation-'));
     closing.push(() => rm(directory, { recursive: true, force: true }));
     const names = await openNameServer(({ name }) =>
-      name.endsWith(SILENT_DOMAIN)
-        ? null
-        : { addresses: name.endsWith(ANSWERING_DOMAIN) ? ['127.0.0.1'] : [] },
+      name.endsWith(SILENT_DOMAIN) ? null : { addresses: name.endsWith(ANSWERING_DOMAIN) ? ['127.0.0.1'] : [] },
     );
     closing.push(() => names.close());
     const cluster = await startFaultCluster();

@@ -4,16 +4,7 @@ import { COMMANDS } from '../cluster/workers.ts';
 import type { Random } from '../random.ts';
 
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
-const KINDS = [
-  'overlap',
-  'plain',
-  'skipMissed',
-  'interval',
-  'allMissed',
-  'jitter',
-  'limited',
-  'command',
-] as const;
+const KINDS = ['overlap', 'plain', 'skipMissed', 'interval', 'allMissed', 'jitter', 'limited', 'command'] as const;
 /** The one limit of a campaign. */
 export const LIMIT = 'narrow';
 
@@ -48,10 +39,7 @@ const TEMPLATE =
 
 /** Of so many schedules, so few runs may be under way at once. */
 export function maxRunningOf(schedules: number): number {
-  const limited = Array.from(
-    { length: schedules },
-    (_, index) => KINDS[Math.floor(index / 4) % KINDS.length],
-  );
+  const limited = Array.from({ length: schedules }, (_, index) => KINDS[Math.floor(index / 4) % KINDS.length]);
   return Math.max(1, Math.ceil(limited.filter((kind) => kind === 'limited').length / 3));
 }
 
@@ -71,14 +59,7 @@ export function definitionOf(index: number, { commands }: { commands: boolean })
 }
 
 export function plain(index: number): Definition {
-  const crons = [
-    '* * * * * *',
-    '* * * * * *',
-    '*/2 * * * * *',
-    '* * * * * *',
-    '*/3 * * * * *',
-    '*/5 * * * * *',
-  ];
+  const crons = ['* * * * * *', '* * * * * *', '*/2 * * * * *', '* * * * * *', '*/3 * * * * *', '*/5 * * * * *'];
   const rare = ['* * * * *', '*/2 * * * *', '30 * * * * *'];
   return {
     cron: (index % 20 === 19 ? rare[index % 3] : crons[index % crons.length]) ?? '',
@@ -118,8 +99,7 @@ function special(index: number, commands: boolean): Partial<Definition> {
   if (kind === 'interval') return { cron: null, everySeconds: 1 + (index % 3) };
   if (kind === 'jitter') return { cron: '*/5 * * * * *', jitterSeconds: index % 2 === 0 ? 3 : 60 };
   if (kind === 'skipMissed') return { catchUp: 'skip', graceSeconds: 2 };
-  if (kind === 'allMissed')
-    return { catchUp: 'all', graceSeconds: 1, catchUpLimit: index % 2 === 0 ? 3 : 100 };
+  if (kind === 'allMissed') return { catchUp: 'all', graceSeconds: 1, catchUpLimit: index % 2 === 0 ? 3 : 100 };
   return {};
 }
 
@@ -147,15 +127,7 @@ export function bodyOf(
 ): Record<string, unknown> {
   const { cron, everySeconds, enabled, maxAttempts, timeoutSeconds, command } = definition;
   const usual: Partial<Definition> = plain(0);
-  const named = [
-    'jitterSeconds',
-    'catchUp',
-    'catchUpLimit',
-    'graceSeconds',
-    'overlap',
-    'limit',
-    'delivery',
-  ] as const;
+  const named = ['jitterSeconds', 'catchUp', 'catchUpLimit', 'graceSeconds', 'overlap', 'limit', 'delivery'] as const;
   return {
     id,
     ...(everySeconds === null ? { cron } : { everySeconds }),
@@ -165,10 +137,7 @@ export function bodyOf(
       named.flatMap((name) => (definition[name] === usual[name] ? [] : [[name, definition[name]]])),
     ),
     target: command === null ? httpTarget(id, definition, port) : { type: 'pull', queue: COMMANDS },
-    payload:
-      command === null
-        ? { marker }
-        : { marker, command: `sh ${COMMAND_FILE} ${journal} ${command} ${marker}` },
+    payload: command === null ? { marker } : { marker, command: `sh ${COMMAND_FILE} ${journal} ${command} ${marker}` },
     retry: { maxAttempts, minBackoffSeconds: 0.2, maxBackoffSeconds: 2 },
   };
 }

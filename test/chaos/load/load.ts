@@ -89,8 +89,7 @@ export function createLoad(options: LoadOptions): Load {
 
   const put = (id: string, definition: Definition, instance?: Instance) =>
     write({ method: 'PUT', path: `/schedules/${id}` }, [{ id, definition }], instance);
-  const remove = (id: string) =>
-    write({ method: 'DELETE', path: `/schedules/${id}` }, [{ id, definition: null }]);
+  const remove = (id: string) => write({ method: 'DELETE', path: `/schedules/${id}` }, [{ id, definition: null }]);
 
   async function edit(id: string): Promise<void> {
     const before = current.get(id);

@@ -109,11 +109,7 @@ function graphOf({ graph }: GraphMutant, root: string, { seed }: MutantRunOption
   };
 }
 
-function campaignOf(
-  mutant: CampaignMutant,
-  root: string,
-  { seed, control }: MutantRunOptions,
-): CampaignOptions {
+function campaignOf(mutant: CampaignMutant, root: string, { seed, control }: MutantRunOptions): CampaignOptions {
   return {
     schedules: 40,
     instances: 3,

@@ -2,13 +2,7 @@ import type { CampaignOptions } from '../campaign.ts';
 import { FAILPOINT_PROGRAM } from '../faults/failpoints.ts';
 import type { GraphOptions } from '../graph/graph-campaign.ts';
 import type { GraphViolation } from '../graph/graph-history.ts';
-import {
-  cutWhileSlow,
-  leaveWithForgottenClaims,
-  quietFor,
-  slowDatabase,
-  through,
-} from './mutant-campaigns.ts';
+import { cutWhileSlow, leaveWithForgottenClaims, quietFor, slowDatabase, through } from './mutant-campaigns.ts';
 import { randomly } from '../faults/faults.ts';
 import type { Violation } from '../checker/violations.ts';
 
@@ -77,11 +71,7 @@ export const MUTANTS: readonly Mutant[] = [
         'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
       ),
       edit('src/store/runs/intents/record-intents.ts', INTENT_GUARD, 'true'),
-      edit(
-        'src/store/schedules/fire-locks.ts',
-        'sql`(locked_by IS NULL\n',
-        'sql`(true OR locked_by IS NULL\n',
-      ),
+      edit('src/store/schedules/fire-locks.ts', 'sql`(locked_by IS NULL\n', 'sql`(true OR locked_by IS NULL\n'),
     ],
     sql: 'DROP INDEX runs_one_per_fire',
     caughtBy: ['plannedTwice'],
@@ -121,9 +111,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-socket-reset',
     why: 'what a cut network held back arrives after the sender has given it up',
-    edits: [
-      edit('src/targets/http-connect.ts', 'return this.resetAndDestroy();', 'return super.destroy(error);'),
-    ],
+    edits: [edit('src/targets/http-connect.ts', 'return this.resetAndDestroy();', 'return super.destroy(error);')],
     caughtBy: ['arrivedLate'],
     campaign: { disturb: randomly({ weights: { targetCut: 1 }, everyMs: 6_000, seconds: 20 }) },
   },
@@ -178,13 +166,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-self-reconciliation',
     why: 'claims whose answer was lost belong to a living instance that does not know of them',
-    edits: [
-      edit(
-        'src/recovery/recovery.ts',
-        "  await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));\n",
-        '',
-      ),
-    ],
+    edits: [edit('src/recovery/recovery.ts', "  await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));\n", '')],
     caughtBy: ['stuck'],
     campaign: through([
       { at: 'after:recordPlanned', action: 'lose' },
@@ -406,11 +388,7 @@ export const MUTANTS: readonly Mutant[] = [
     });
     if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch, state)));`,
       ),
-      edit(
-        'src/flow/effects.ts',
-        'import {\n  type Effect,\n',
-        'import {\n  type Effect,\n  deleteEffects,\n',
-      ),
+      edit('src/flow/effects.ts', 'import {\n  type Effect,\n', 'import {\n  type Effect,\n  deleteEffects,\n'),
       edit(
         'src/flow/effects.ts',
         '    const applied = await state.database.transaction(async (tx) => {\n      batch',
@@ -467,11 +445,7 @@ export const MUTANTS: readonly Mutant[] = [
     await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
     afterCommit(state, applied);`,
       ),
-      edit(
-        'src/flow/effects.ts',
-        'import {\n  type Effect,\n',
-        'import {\n  type Effect,\n  deleteEffects,\n',
-      ),
+      edit('src/flow/effects.ts', 'import {\n  type Effect,\n', 'import {\n  type Effect,\n  deleteEffects,\n'),
     ],
     caughtBy: ['effects'],
     campaign: through([
@@ -575,11 +549,7 @@ export const MUTANTS: readonly Mutant[] = [
         'substring(sent.bytes FROM greatest(ends.at_offset - sent.at_offset, 0)::int + 1) AS bytes',
         'sent.bytes',
       ),
-      edit(
-        'src/store/runs/logs/append-log.ts',
-        'WHERE sent.at_offset + octet_length(sent.bytes) > ends.at_offset',
-        '',
-      ),
+      edit('src/store/runs/logs/append-log.ts', 'WHERE sent.at_offset + octet_length(sent.bytes) > ends.at_offset', ''),
     ],
     caughtBy: ['runLog'],
     campaign: {

@@ -69,8 +69,7 @@ test('the demo kills instances, finds that no fire was lost, and leaves nothing 
   expect(await ended, command.lines.slice(-25).join('\n')).toBe(0);
   const text = command.lines.join('\n');
   expect(text).toMatch(/kill -9 of instance \d \(pid \d+\), which held \d+ runs?/);
-  const told = (name: string) =>
-    Number(new RegExp(`^  ${name} +([\\d,]+)$`, 'm').exec(text)?.[1]?.replace(',', ''));
+  const told = (name: string) => Number(new RegExp(`^  ${name} +([\\d,]+)$`, 'm').exec(text)?.[1]?.replace(',', ''));
   expect(told('instances killed with -9')).toBeGreaterThan(0);
   const due = told('due, by the rules of the schedules');
   expect(due).toBeGreaterThan(400);

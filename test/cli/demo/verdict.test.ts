@@ -65,8 +65,7 @@ test('what is due by the demo’s own reckoning is what firelock fires', () => {
   const receiverUrl = 'http://127.0.0.1:9';
   for (const schedule of makeSchedules(100)) {
     const { startAt, endAt, ...definition } = batchItemOf(schedule, { from, to }, receiverUrl);
-    const trigger =
-      'cron' in definition ? { cron: definition.cron } : { everySeconds: definition.everySeconds };
+    const trigger = 'cron' in definition ? { cron: definition.cron } : { everySeconds: definition.everySeconds };
     const times = fireTimes(
       { ...TIMING, ...trigger, startAt: Date.parse(startAt), endAt: Date.parse(endAt) },
       { id: schedule.id, createdAt: from - 5_000 },
@@ -131,9 +130,7 @@ test('a fire that comes under another id, or with another key, is found', () => 
   expect(faultsOf({ ...evidence, deliveries: [...evidence.deliveries, other] })).toEqual({
     otherId: [`${every}@2030-01-01T00:00:07.000Z: ${every}/7, then another`],
   });
-  const deliveries = evidence.deliveries.map((one) =>
-    one.runId === `${every}/7` ? { ...one, key: 'x' } : one,
-  );
+  const deliveries = evidence.deliveries.map((one) => (one.runId === `${every}/7` ? { ...one, key: 'x' } : one));
   expect(faultsOf({ ...evidence, deliveries })).toEqual({ otherKey: [`${every}@2030-01-01T00:00:07.000Z`] });
 });
 

@@ -124,9 +124,7 @@ async function applied(api: Api, text: string): Promise<[code: number, said: str
 
 /** All that a client may set. */
 async function definitions(api: Api): Promise<unknown> {
-  const readOnly = 'nextFireAt lastFireAt version createdAt updatedAt running waiting nextFiresMoved'.split(
-    ' ',
-  );
+  const readOnly = 'nextFireAt lastFireAt version createdAt updatedAt running waiting nextFiresMoved'.split(' ');
   const lists = await Promise.all(
     ['schedules?limit=500', 'limits', 'calendars', 'connections', 'notifiers'].map((path) =>
       api.call('GET', `/api/v1/${path}`),

@@ -15,8 +15,7 @@ beforeAll(async () => {
   api = await startApi(undefined, { apiTokens: [admin.known, billing.known] });
   folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
   const labels = { 'firelock.set': 'ours' };
-  for (const id of ['billing.old', 'ops.a', 'shared.a'])
-    await put(`schedules/${id}`, { ...SCHEDULE, labels });
+  for (const id of ['billing.old', 'ops.a', 'shared.a']) await put(`schedules/${id}`, { ...SCHEDULE, labels });
   for (const id of ['ops.few', 'shared.few']) await put(`limits/${id}`, { maxRunning: 2 });
   for (const id of ['ops.days', 'shared.days']) await put(`calendars/${id}`, { dates: ['2090-05-01'] });
   await put('connections/ops.host', { url: 'https://example.com' });

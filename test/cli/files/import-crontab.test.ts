@@ -214,9 +214,7 @@ test('a file of another kind than was said is not read as if it were one', async
   ]);
   const system = await imported('5 4 * * * /usr/bin/tidy --all\n5 4 * * * * root tidy\n', '--system');
   expect(system.remarks).toEqual([
-    expect.stringContaining(
-      '“/usr/bin/tidy” is no name of an account: in this file lines do not name their user',
-    ),
+    expect.stringContaining('“/usr/bin/tidy” is no name of an account: in this file lines do not name their user'),
     expect.stringContaining('“*” is no name of an account'),
   ]);
 });
@@ -255,9 +253,7 @@ CRON_TZ=Mars/Olympus
   expect(code).toBe(1);
   expect(schedules.map(({ payload }) => payload.command)).toEqual(['fine']);
   expect(schedules[0]?.timezone).toBe('Europe/Berlin');
-  const lost = remarks
-    .filter((remark) => remark.includes('not carried over'))
-    .map((remark) => remark.split(':')[1]);
+  const lost = remarks.filter((remark) => remark.includes('not carried over')).map((remark) => remark.split(':')[1]);
   expect(lost).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '15']);
   expect(remarks).toContainEqual(
     '-:1: not carried over: @reboot: firelock does not see the machine boot; fire the schedule from a boot script: @reboot start',
@@ -284,10 +280,7 @@ ${spec.replace(/^/gm, '  ')}
       'report',
       'schedule: "5/15 8 ? * MON"\ntimeZone: Europe/Paris\nconcurrencyPolicy: Forbid\nstartingDeadlineSeconds: 200',
     ),
-    job(
-      'paused',
-      'schedule: "@every 1h30m"\nsuspend: true\nconcurrencyPolicy: Replace\nsuccessfulJobsHistoryLimit: 3',
-    ),
+    job('paused', 'schedule: "@every 1h30m"\nsuspend: true\nconcurrencyPolicy: Replace\nsuccessfulJobsHistoryLimit: 3'),
     'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {}\n',
     job('odd', 'schedule: "0 0 L * *"'),
     `apiVersion: v1\nkind: List\nitems:\n${job('listed', 'schedule: "CRON_TZ=Asia/Tokyo 0 0 * * *"').replace(/^/gm, '    ').replace('    api', '  - api')}`,
@@ -373,10 +366,7 @@ test.each([
     'kind: CronJob\nmetadata: {name: a}\nspec:\n{{- if .Values.on }}\n  schedule: "@daily"\n{{- end }}\n',
     /^-:4: not carried over: it is a template/,
   ],
-  [
-    JSON.stringify(cronJob('a', { schedule: '{{ .Values.schedule }}' })),
-    /it is a template that is not rendered/,
-  ],
+  [JSON.stringify(cronJob('a', { schedule: '{{ .Values.schedule }}' })), /it is a template that is not rendered/],
   [
     JSON.stringify(cronJob('a', { startingDeadlineSeconds: 99_999_999 })),
     /firelock refuses graceSeconds: must be at most/,

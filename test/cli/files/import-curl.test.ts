@@ -73,10 +73,7 @@ const READ: [command: string, sent: Partial<HttpTarget<string>>][] = [
       body: { template: '[1,2]', contentType: JSON_TYPE },
     },
   ],
-  [
-    `curl -d '' -H Expect: ${URL}`,
-    { url: URL, method: 'POST', headers: { 'Content-Type': FORM }, body: 'payload' },
-  ],
+  [`curl -d '' -H Expect: ${URL}`, { url: URL, method: 'POST', headers: { 'Content-Type': FORM }, body: 'payload' }],
   [
     `curl -H 'Content-Type: text/plain' --data-binary @- ${URL}%first%second`,
     { url: URL, method: 'POST', body: { template: 'first\nsecond\n', contentType: 'text/plain' } },
@@ -95,8 +92,7 @@ test('a line that only calls curl becomes a target that sends the same, and need
   const { code, schedules, remarks, out } = await imported(READ.map(([command]) => command));
   expect(remarks).toEqual([]);
   expect(schedules.map(({ target }) => target)).toEqual(READ.map(([, sent]) => ({ type: 'http', ...sent })));
-  for (const { payload, timeoutSeconds } of schedules)
-    expect([payload, timeoutSeconds]).toEqual([undefined, 3600]);
+  for (const { payload, timeoutSeconds } of schedules) expect([payload, timeoutSeconds]).toEqual([undefined, 3600]);
   expect(schedules[0]).toMatchObject({
     description: `curl ${URL}`,
     catchUp: 'skip',
@@ -199,10 +195,7 @@ const STAYS: [command: string, why: string][] = [
   ['curl http://127.1.2.3', '127.1.2.3 is the machine on which a command runs'],
   [`curl -G -d a=\\%2F ${URL}`, 'versions of curl differ about what -G makes of its URL'],
   [`curl -G --json 1 ${URL}`, '-G with --json'],
-  [
-    `curl '${URL}/${'x'.repeat(2100)}'`,
-    'firelock refuses url: Too big: expected string to have <=2048 characters',
-  ],
+  [`curl '${URL}/${'x'.repeat(2100)}'`, 'firelock refuses url: Too big: expected string to have <=2048 characters'],
 ];
 
 test('a line that a shell or curl may read in another way stays a command, and a comment says why', async () => {
@@ -301,9 +294,9 @@ test('a line that stays a command keeps no password, and no header that logs in'
     const { code, out, schedules, remarks } = await imported(lines, ...args);
     expect(code).toBe(1);
     expect(`${out}${remarks.join()}`).not.toContain('swordfish');
-    expect(
-      remarks.filter((remark) => remark.includes('put it into a file of the worker’s machine')).length,
-    ).toBe(lines.length);
+    expect(remarks.filter((remark) => remark.includes('put it into a file of the worker’s machine')).length).toBe(
+      lines.length,
+    );
     expect(schedules).toEqual([]);
   }
   const named = await imported(`TOKEN=swordfish\n@daily curl -H "Authorization: Bearer $TOKEN" ${URL}\n`);

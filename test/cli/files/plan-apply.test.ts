@@ -17,18 +17,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 afterEach(async () => {
-  const tables =
-    'schedules schedule_versions schedule_calendars calendars limits connections notifiers'.split(' ');
+  const tables = 'schedules schedule_versions schedule_calendars calendars limits connections notifiers'.split(' ');
   await api.sql.unsafe(tables.map((table) => `DELETE FROM ${table}`).join(';'));
 });
 
 /** Runs `firelock COMMAND FILE`, with this text in the file; lines of the error name the file as FILE. */
-async function run(
-  command: 'plan' | 'apply',
-  text: string,
-  args: string[] = [],
-  env: Record<string, string> = {},
-) {
+async function run(command: 'plan' | 'apply', text: string, args: string[] = [], env: Record<string, string> = {}) {
   const path = join(folder, 'schedules.yaml');
   await writeFile(path, text);
   const { code, out, err } = await firelock([command, path, '--no-json', ...args], { url: api.url, env });
@@ -201,8 +195,7 @@ test('connections of a file come before the schedules that name them, and their 
   expect(await get('schedules/build')).toMatchObject({
     target: { connection: 'github', url: '/builds?a={{runId}}', lookup: { url: '/builds/last' } },
   });
-  for (const command of ['plan', 'apply'] as const)
-    expect((await run(command, CONNECTED, [], env)).code).toBe(0);
+  for (const command of ['plan', 'apply'] as const) expect((await run(command, CONNECTED, [], env)).code).toBe(0);
 
   const changed = CONNECTED.replace('/repos', '/orgs').replace(
     '  - id: github',
@@ -286,8 +279,7 @@ test('notifiers come after their fallbacks and connections, and their secrets ar
     ...{ fallback: 'pager', channel: { target: { connection: 'hooks', url: '/team?x={{runId}}' } } },
   });
   expect(await get('notifiers/pager')).toMatchObject({ on: ['failed'], remindSeconds: null });
-  for (const command of ['plan', 'apply'] as const)
-    expect((await run(command, NOTIFYING, [], env)).code).toBe(0);
+  for (const command of ['plan', 'apply'] as const) expect((await run(command, NOTIFYING, [], env)).code).toBe(0);
   const changed = await run('apply', NOTIFYING.replace('[failed]', '[late]'), [], { ...env, TOKEN: 'two' });
   expect(changed.out).toEqual([
     '~ notifier pager',
@@ -314,12 +306,8 @@ test('notifiers that are to name a new connection and fallback show these, and f
   ]);
   const faulty = NOTIFYING.replace('[failed]', '[failing]').replace('remindSeconds: null', 'fallback: chat');
   expect((await run('plan', faulty, [], env)).err.slice(1)).toEqual([
-    expect.stringMatching(
-      /^FILE:4: notifier chat, \/fallback: makes a cycle: pager falls back to this notifier/,
-    ),
-    expect.stringMatching(
-      /^FILE:8: notifier pager, \/fallback: makes a cycle: chat falls back to this notifier/,
-    ),
+    expect.stringMatching(/^FILE:4: notifier chat, \/fallback: makes a cycle: pager falls back to this notifier/),
+    expect.stringMatching(/^FILE:8: notifier pager, \/fallback: makes a cycle: chat falls back to this notifier/),
   ]);
   const kind = await run('plan', NOTIFYING.replace('[failed]', '[failing]'), [], env);
   expect(kind.err[1]).toMatch(/^FILE:7: notifier pager, \/on\/0: /);
@@ -338,16 +326,11 @@ test('faults of connections have their lines, and so have those of paths below a
   ]);
   const kept = await run('plan', CONNECTED.replace('2022-11-28', '"***"'), [], env);
   expect(kept.err[1]).toMatch(/^FILE:14: connection github, \/headers\/X-Version: is "\*\*\*", but there/);
-  expect((await run('plan', CONNECTED)).err[1]).toMatch(
-    /^FILE:15: connection github, \/auth\/token: .*TOKEN/,
-  );
+  expect((await run('plan', CONNECTED)).err[1]).toMatch(/^FILE:15: connection github, \/auth\/token: .*TOKEN/);
 
   await run('apply', CONNECTED, [], env);
   const moved = await run('plan', CONNECTED.replace('api.github.com', 'elsewhere.example'), [], env);
-  expect([moved.code, moved.err[1]]).toEqual([
-    1,
-    expect.stringMatching(/^FILE:12: connection github: .*build/),
-  ]);
+  expect([moved.code, moved.err[1]]).toEqual([1, expect.stringMatching(/^FILE:12: connection github: .*build/)]);
 });
 
 test('--prune deletes schedules that have the label of the set and are not in the file, followers first', async () => {
@@ -356,15 +339,11 @@ test('--prune deletes schedules that have the label of the set and are not in th
     everySeconds: 60,
     target: { type: 'pull', queue: 'q' },
   });
-  const less =
-    'set: billing\nschedules:\n  - {id: yearly, everySeconds: 60, target: {type: pull, queue: q}}\n';
+  const less = 'set: billing\nschedules:\n  - {id: yearly, everySeconds: 60, target: {type: pull, queue: q}}\n';
   expect((await run('plan', less)).out).not.toContainEqual(expect.stringMatching(/^-/));
   const planned = await run('plan', less, ['--prune']);
   expect(planned.err).toEqual(['']);
-  expect(planned.out.filter((line) => line.startsWith('-'))).toEqual([
-    '- schedule report',
-    '- schedule nightly',
-  ]);
+  expect(planned.out.filter((line) => line.startsWith('-'))).toEqual(['- schedule report', '- schedule nightly']);
   expect((await run('apply', less, ['--prune'])).code).toBe(2);
   expect(await idsOf()).toEqual(['other', 'yearly']);
   expect((await run('apply', less, ['--prune'])).code).toBe(0);
@@ -372,9 +351,7 @@ test('--prune deletes schedules that have the label of the set and are not in th
   const noSet = await run('apply', 'schedules: []', ['--prune']);
   expect([noSet.code, noSet.err[1]]).toEqual([1, expect.stringMatching(/^FILE:1: --prune/)]);
   // The set may be named beside the file, but not another one.
-  expect((await run('plan', 'schedules: []', ['--prune', '--set', 'billing'])).out[0]).toBe(
-    '- schedule yearly',
-  );
+  expect((await run('plan', 'schedules: []', ['--prune', '--set', 'billing'])).out[0]).toBe('- schedule yearly');
   const two = await run('plan', less, ['--set', 'else']);
   expect([two.code, two.err[1]]).toEqual([1, 'FILE:1: set is billing, and --set says else']);
 });
@@ -435,10 +412,7 @@ schedules:
   const said = err
     .slice(1)
     .map((line) =>
-      line.replace(
-        /(: must|, \/cron: hour|: cannot be combined|names a day|field of the file;|that JSON has).*/,
-        '$1',
-      ),
+      line.replace(/(: must|, \/cron: hour|: cannot be combined|names a day|field of the file;|that JSON has).*/, '$1'),
     );
   expect(said).toEqual([
     'FILE:2: limit is not a field of the file;',
@@ -465,42 +439,29 @@ schedules:
   expect(await get('calendars')).toMatchObject({ items: [] });
 });
 
-test(
-  'a file takes only variables that its reader lists, and none of firelock itself',
-  { tags: [ATTACK] },
-  async () => {
-    const file = (name: string) =>
-      `schedules:\n  - id: a\n    everySeconds: 60\n    target: {type: http, url: "https://example.com/", secret: "\${${name}}"}\n`;
-    const held = { HELD: `whsec_${Buffer.alloc(32, 1).toString('base64')}`, FIRELOCK_TOKEN: 'flk_x' };
-    const unlisted = await run('apply', file('HELD'), ['--variable', 'OTHER'], held);
-    expect([unlisted.code, unlisted.err[1]]).toEqual([
-      1,
-      'FILE:4: schedule a, /target/secret: the environment variable HELD is not in the list of those that a file may use: --variable, or FIRELOCK_FILE_VARIABLES',
-    ]);
-    const own = 'configures firelock itself, and no file may use it';
-    const used = await run('apply', file('FIRELOCK_SECRET_KEYS'), [], held);
-    expect(used.err[1]).toBe(
-      `FILE:4: schedule a, /target/secret: the environment variable FIRELOCK_SECRET_KEYS ${own}`,
-    );
-    const listed = await run(
-      'apply',
-      file('HELD'),
-      ['--variable', 'HELD', '--variable', 'FIRELOCK_TOKEN'],
-      held,
-    );
-    expect(listed).toMatchObject({
-      code: 1,
-      err: [`firelock: --variable, FIRELOCK_FILE_VARIABLES: "FIRELOCK_TOKEN" ${own}`],
-    });
-    expect(await idsOf()).toEqual([]);
-    expect(JSON.stringify([unlisted, used, listed])).not.toContain(held.HELD);
+test('a file takes only variables that its reader lists, and none of firelock itself', { tags: [ATTACK] }, async () => {
+  const file = (name: string) =>
+    `schedules:\n  - id: a\n    everySeconds: 60\n    target: {type: http, url: "https://example.com/", secret: "\${${name}}"}\n`;
+  const held = { HELD: `whsec_${Buffer.alloc(32, 1).toString('base64')}`, FIRELOCK_TOKEN: 'flk_x' };
+  const unlisted = await run('apply', file('HELD'), ['--variable', 'OTHER'], held);
+  expect([unlisted.code, unlisted.err[1]]).toEqual([
+    1,
+    'FILE:4: schedule a, /target/secret: the environment variable HELD is not in the list of those that a file may use: --variable, or FIRELOCK_FILE_VARIABLES',
+  ]);
+  const own = 'configures firelock itself, and no file may use it';
+  const used = await run('apply', file('FIRELOCK_SECRET_KEYS'), [], held);
+  expect(used.err[1]).toBe(`FILE:4: schedule a, /target/secret: the environment variable FIRELOCK_SECRET_KEYS ${own}`);
+  const listed = await run('apply', file('HELD'), ['--variable', 'HELD', '--variable', 'FIRELOCK_TOKEN'], held);
+  expect(listed).toMatchObject({
+    code: 1,
+    err: [`firelock: --variable, FIRELOCK_FILE_VARIABLES: "FIRELOCK_TOKEN" ${own}`],
+  });
+  expect(await idsOf()).toEqual([]);
+  expect(JSON.stringify([unlisted, used, listed])).not.toContain(held.HELD);
 
-    expect((await run('apply', file('HELD'), ['--variable', 'HELD'], held)).code).toBe(2);
-    expect(
-      (await run('plan', file('HELD'), [], { ...held, FIRELOCK_FILE_VARIABLES: 'OTHER, HELD' })).code,
-    ).toBe(0);
-  },
-);
+  expect((await run('apply', file('HELD'), ['--variable', 'HELD'], held)).code).toBe(2);
+  expect((await run('plan', file('HELD'), [], { ...held, FIRELOCK_FILE_VARIABLES: 'OTHER, HELD' })).code).toBe(0);
+});
 
 test('a file that is no YAML, no object, or empty is refused with its line', async () => {
   for (const [text, line] of [
@@ -515,10 +476,9 @@ test('a file that is no YAML, no object, or empty is refused with its line', asy
   ] as const) {
     const { code, err } = await run('plan', text);
     expect([text, code]).toEqual([text, 1]);
-    expect(
-      err.filter((one) => one.startsWith(`FILE:${line}: `)).length,
-      `${text}\n${err.join('\n')}`,
-    ).toBeGreaterThan(0);
+    expect(err.filter((one) => one.startsWith(`FILE:${line}: `)).length, `${text}\n${err.join('\n')}`).toBeGreaterThan(
+      0,
+    );
   }
 });
 
@@ -565,11 +525,11 @@ test('without a server, or without its role, the exit code is 1 and not that of 
   expect([code, err]).toEqual([1, expect.stringMatching(/cannot reach/)]);
   expect((await firelock(['apply', join(folder, 'none.yaml')], { url: api.url })).code).toBe(1);
   expect((await firelock(['apply', path, '--prun'], { url: api.url })).code).toBe(64);
-  expect(
-    (await firelock('plan - --json', { url: api.url, input: 'limits: [{id: x, maxRunning: 1}]' })).json(),
-  ).toEqual({
-    changes: [{ kind: 'limits', id: 'x', change: 'created', fields: [] }],
-    unchanged: 0,
-    applied: false,
-  });
+  expect((await firelock('plan - --json', { url: api.url, input: 'limits: [{id: x, maxRunning: 1}]' })).json()).toEqual(
+    {
+      changes: [{ kind: 'limits', id: 'x', change: 'created', fields: [] }],
+      unchanged: 0,
+      applied: false,
+    },
+  );
 });

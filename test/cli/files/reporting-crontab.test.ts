@@ -89,9 +89,7 @@ test('the crontab is the same but for what reports, has the key of each schedule
   expect(after.replace(REPORTER, '')).toBe(crontab.toString('latin1'));
   expect(after.match(REPORTER)).toHaveLength(3);
   expect((await stat(made.path)).mode & 0o777).toBe(0o600);
-  const keys = await Promise.all(
-    made.schedules.map(async ({ id }) => (await get(`schedules/${id}`))['pingKey']),
-  );
+  const keys = await Promise.all(made.schedules.map(async ({ id }) => (await get(`schedules/${id}`))['pingKey']));
   expect([...after.matchAll(/"(\S+)\/ping\/(.{22})\/\$1/g)].map(([, url, key]) => [url, key])).toEqual(
     keys.map((key) => [api.url, key]),
   );
@@ -165,8 +163,7 @@ test('a job that runs is known to have begun, and both reports are of one execut
   const line = `* * * * * until [ -e ${gate} ]; do sleep 0.05; done; exit 2`;
   const { bytes, schedules } = await reporting(line);
   const running = ran(bytes?.toString() ?? '', '/bin/sh');
-  const run = async () =>
-    (await get(`schedules/${schedules[0]?.id ?? ''}/runs`))['items'] as unknown as object[];
+  const run = async () => (await get(`schedules/${schedules[0]?.id ?? ''}/runs`))['items'] as unknown as object[];
   await until(async () => ((await run()).length > 0 ? true : null));
   const [begun] = await run();
   expect(begun).toMatchObject({
@@ -219,9 +216,7 @@ test('a line whose job could not report is left as it is, named, and not watched
 test('a command may have 998 bytes with what reports, as Debian’s cron takes, and no more', async () => {
   const { bytes } = await reporting('@daily x');
   const left = 998 - ((bytes?.length ?? 0) - '@daily '.length - 1);
-  const [fits, not] = await Promise.all(
-    [left, left + 1].map((count) => reporting(`@daily ${'y'.repeat(count)}\n`)),
-  );
+  const [fits, not] = await Promise.all([left, left + 1].map((count) => reporting(`@daily ${'y'.repeat(count)}\n`)));
   expect([fits?.code, fits?.bytes?.length]).toEqual([0, '@daily '.length + 998 + 1]);
   expect([not?.code, not?.err]).toEqual([1, expect.stringContaining('would have 999 bytes')]);
 });

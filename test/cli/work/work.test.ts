@@ -4,14 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  type AnsweredRun,
-  mortalDaemon,
-  enqueue,
-  runById,
-  runOnce,
-  sharedDaemon,
-} from '../../examples/program.ts';
+import { type AnsweredRun, mortalDaemon, enqueue, runById, runOnce, sharedDaemon } from '../../examples/program.ts';
 import { readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 import { startWorker, workHere } from './workers.ts';
@@ -50,8 +43,7 @@ describe('a command', () => {
     const script =
       'cat; echo " $RUN_ID $ATTEMPT [$SCHEDULE_ID$NAME$FIRELOCK_TOKEN]"; echo two >/dev/stderr; echo three; printf "\\377end"';
     workHere(daemon, ['bytes', '--exec', script, '--shell']);
-    const body =
-      '{"target":{"type":"pull","queue":"bytes"},"payload":{ "n": 12345678901234567890.10, "t":"\\u00e9" }}';
+    const body = '{"target":{"type":"pull","queue":"bytes"},"payload":{ "n": 12345678901234567890.10, "t":"\\u00e9" }}';
     const { body: made } = await daemon.call('POST', '/api/v1/runs', body);
     const { id } = made as AnsweredRun;
     expect(await endOf(id)).toMatchObject({
@@ -72,9 +64,7 @@ describe('a command', () => {
     });
     expect(await ended('exit 3')).toMatchObject(failed('exit code 3'));
     expect(await ended('kill -9 $$')).toMatchObject(failed('ended by SIGKILL'));
-    expect(await ended('exec /nowhere/at/all')).toMatchObject(
-      failed('exit code 127: there is no such command'),
-    );
+    expect(await ended('exec /nowhere/at/all')).toMatchObject(failed('exit code 127: there is no such command'));
     for (const code of [75, 9]) {
       const id = await enqueue(daemon, 'codes', `test $ATTEMPT = 2 || exit ${code}`);
       expect(await endOf(id)).toMatchObject({ status: 'succeeded', attempts: 2, failures: 1 });
@@ -148,14 +138,7 @@ describe('a command', () => {
 describe('a worker', () => {
   test('that is killed takes its commands with it, also those that ignore TERM', async () => {
     const folder = await newFolder();
-    const worker = startWorker(daemon, [
-      'killed',
-      '--exec',
-      STUBBORN(`${folder}/pids`),
-      '--shell',
-      '--grace',
-      '1',
-    ]);
+    const worker = startWorker(daemon, ['killed', '--exec', STUBBORN(`${folder}/pids`), '--shell', '--grace', '1']);
     await enqueue(daemon, 'killed', null);
     const pids = await pidsIn(`${folder}/pids`, 2);
     await worker.kill();

@@ -6,11 +6,7 @@ import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { type Program, outputOf, startProgram } from '../../support/programs.ts';
 
 /** `firelock work …` as a process of its own. It is killed at the end of the test. */
-export function startWorker(
-  daemon: { url: string },
-  args: readonly string[],
-  variables: Variables = {},
-): Program {
+export function startWorker(daemon: { url: string }, args: readonly string[], variables: Variables = {}): Program {
   const program = startProgram({
     args: ['work', ...args],
     variables: { ...QUICK_START, FIRELOCK_URL: daemon.url, FIRELOCK_TOKEN: tokenOf('worker'), ...variables },
@@ -20,11 +16,7 @@ export function startWorker(
 }
 
 /** `firelock work …` in this process, which is stopped at the end of the test. */
-export function workHere(
-  daemon: { url: string },
-  args: readonly string[],
-  token = tokenOf('worker'),
-): Worker {
+export function workHere(daemon: { url: string }, args: readonly string[], token = tokenOf('worker')): Worker {
   const stop = new AbortController();
   const lines: string[] = [];
   let done = false;

@@ -35,17 +35,12 @@ test('a token with one wrong character, or two swapped ones, counts as mistyped'
   }
 });
 
-test.each([
-  '',
-  'flk_',
-  token.slice(0, -1),
-  `${token}0`,
-  token.replace('flk_', 'FLK_'),
-  `${token}\n`,
-  `x${token}`,
-])('what has another form is no token: %j', (text) => {
-  expect(tokenForm(text)).toBe('other');
-});
+test.each(['', 'flk_', token.slice(0, -1), `${token}0`, token.replace('flk_', 'FLK_'), `${token}\n`, `x${token}`])(
+  'what has another form is no token: %j',
+  (text) => {
+    expect(tokenForm(text)).toBe('other');
+  },
+);
 
 test('a line contains what the daemon has to know about a token, and is read as it was written', () => {
   for (const expiresAt of [null, Date.UTC(2030, 0, 1, 12)])
@@ -81,9 +76,7 @@ test('every fault of every line is named, with its position and without its text
   ];
   const { tokens, faults } = parseTokenLines(lines.map((text, index) => ({ text, place: `line ${index}` })));
   expect(tokens.map(({ name }) => name)).toEqual(['a']);
-  expect(
-    faults.splice(-5).filter((fault) => fault.includes(' (ci): its scope must be 1 to 32 ')),
-  ).toHaveLength(5);
+  expect(faults.splice(-5).filter((fault) => fault.includes(' (ci): its scope must be 1 to 32 '))).toHaveLength(5);
   expect(faults).toEqual([
     expect.stringMatching(/^line 0 \(ci\): its role must be one of viewer, worker, operator, admin$/),
     expect.stringMatching(/^line 1 \(ci\): it holds a token; /),
@@ -97,8 +90,7 @@ test('every fault of every line is named, with its position and without its text
     expect.stringMatching(/^line 7: its hash/),
   ]);
   const said = faults.join('\n');
-  for (const secret of [token, HASH, '1234', 'boss', 'tomorrow', 'secret'])
-    expect(said).not.toContain(secret);
+  for (const secret of [token, HASH, '1234', 'boss', 'tomorrow', 'secret']) expect(said).not.toContain(secret);
 });
 
 test.each([

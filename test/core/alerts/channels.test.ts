@@ -83,9 +83,7 @@ describe('a person reads', () => {
       '• *b failed*, since 2026-11-20 09:00:00 UTC (for 5 min): `the target answered 503`',
       '… and 40 more',
     ]);
-    expect(parsed('email', messageOf({ alerts, more: 40 }))['subject']).toBe(
-      '[firelock] 42 things broke: a, b',
-    );
+    expect(parsed('email', messageOf({ alerts, more: 40 }))['subject']).toBe('[firelock] 42 things broke: a, b');
   });
 
   test('that another notifier could not deliver it', () => {
@@ -237,12 +235,8 @@ it('mail goes to the domains that are named, and below those with a dot; without
   const [domains, faults] = parseMailDomains('Example.com, .corp.example,b\u00fccher.example');
   expect(faults).toEqual([]);
   const goes = (address: string) => mayMailTo(domains, address);
-  expect(
-    ['a@example.com', 'a@x.corp.example', 'a@y.x.corp.example', 'a@xn--bcher-kva.example'].every(goes),
-  ).toBe(true);
-  expect(['a@x.example.com', 'a@corp.example', 'a@notexample.com', 'a@evilcorp.example'].some(goes)).toBe(
-    false,
-  );
+  expect(['a@example.com', 'a@x.corp.example', 'a@y.x.corp.example', 'a@xn--bcher-kva.example'].every(goes)).toBe(true);
+  expect(['a@x.example.com', 'a@corp.example', 'a@notexample.com', 'a@evilcorp.example'].some(goes)).toBe(false);
   expect(mayMailTo([], 'a@anywhere.example')).toBe(true);
   expect(parseMailDomains('example.com,a b,')[1].map(({ entry }) => entry)).toEqual(['a b', '']);
 });

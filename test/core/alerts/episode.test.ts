@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AlertKind } from '../../../src/core/alerts/alert.ts';
-import {
-  type Cause,
-  type Known,
-  alertChanges,
-  nextLookAt,
-  soonerLook,
-} from '../../../src/core/alerts/episode.ts';
+import { type Cause, type Known, alertChanges, nextLookAt, soonerLook } from '../../../src/core/alerts/episode.ts';
 import { permutationsOf } from '../../support/permutations.ts';
 
 const NOW = 1_000;
@@ -52,8 +46,7 @@ function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open
     const { opened, brokenAgain, closed: over } = alertChanges(known, [cause], NOW);
     const episodes = new Map(known.open);
     if (over.length > 0) episodes.delete('failed');
-    for (const one of opened)
-      episodes.set('failed', { id: 'new', brokenAt: one.brokenAt, failures: one.failures });
+    for (const one of opened) episodes.set('failed', { id: 'new', brokenAt: one.brokenAt, failures: one.failures });
     for (const one of brokenAgain) episodes.set('failed', one);
     known = { ...known, open: episodes };
   }
@@ -72,11 +65,7 @@ describe('a calendar that ends', () => {
   });
 
   it('concerns nobody where the schedule is paused, or fires no more', () => {
-    for (const known of [
-      { isEnabled: false },
-      { isEnabled: false, isPausedByFirelock: true },
-      { isOver: true },
-    ]) {
+    for (const known of [{ isEnabled: false }, { isEnabled: false, isPausedByFirelock: true }, { isOver: true }]) {
       expect(judge({ calendar, ...known })).toEqual(NOTHING);
       expect(judge({ calendar, ...known, ...open(10, 'calendar') }).closed).toHaveLength(1);
     }
@@ -173,14 +162,11 @@ describe('an episode', () => {
     expect(againAt(300_010, 10)).toEqual(['over']);
     expect(againAt(300_011, 10)).toEqual([null]);
     expect(judge(over(10), breaks(20, 'slow'), breaks(20, 'error')).opened).toEqual([]);
-    expect(judge({ ...over(10), error: 'nonsense' }, breaks(20, 'error')).opened).toMatchObject([
-      { again: null },
-    ]);
+    expect(judge({ ...over(10), error: 'nonsense' }, breaks(20, 'error')).opened).toMatchObject([{ again: null }]);
   });
 
   it('is over where its state cannot be any more, and says why', () => {
-    const overBy = (known: Partial<Known>, kind: AlertKind) =>
-      judge({ ...known, ...open(10, kind) }).closed[0]?.overBy;
+    const overBy = (known: Partial<Known>, kind: AlertKind) => judge({ ...known, ...open(10, kind) }).closed[0]?.overBy;
     expect(overBy({}, 'late')).toBe('it may be longer without a success now');
     expect(overBy({ isOver: true }, 'late')).toBe('nothing is left to fire');
     expect(overBy({ isEnabled: false, isPausedByFirelock: true }, 'late')).toBe('firelock paused it');

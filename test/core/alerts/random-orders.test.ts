@@ -166,9 +166,7 @@ it('for random orders of what breaks, heals, is edited, applied and lost, an epi
     expect([...world.open.keys()].sort(), `seed ${seed}`).toEqual(world.states.sort());
     for (const [kind, events] of Object.entries(world.told)) {
       // Each change is told, and nothing but changes: first that it opened, last how it stands.
-      expect(events, `seed ${seed}`).toEqual(
-        events.map((_, index) => (index % 2 === 0 ? 'opened' : 'recovered')),
-      );
+      expect(events, `seed ${seed}`).toEqual(events.map((_, index) => (index % 2 === 0 ? 'opened' : 'recovered')));
       expect(events.length % 2 === 1).toBe(world.open.has(kind as AlertKind));
       seen.add(kind as AlertKind);
     }

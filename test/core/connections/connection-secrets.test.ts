@@ -35,9 +35,7 @@ const stored = (given: Connection = GIVEN, before: Connection | null = null, rin
   ...sealConnection(given, { ring, uid: given.uid, before }).fields,
 });
 const open = (connection: Connection, ring = SECRETS) => openConnection(ring, connection, readFile);
-const NEWER = ringOf(
-  `newer:${Buffer.alloc(32, 9).toString('base64')},test:${Buffer.alloc(32, 7).toString('base64')}`,
-);
+const NEWER = ringOf(`newer:${Buffer.alloc(32, 9).toString('base64')},test:${Buffer.alloc(32, 7).toString('base64')}`);
 const KEYLESS = createKeyRing([]);
 
 const sealed = stored();
@@ -68,11 +66,7 @@ test('what is sent again stays as it is stored, whichever key is first; another 
 
 test('without a key the secret values are named, and files are not: they get their proof once there is a key', () => {
   const { fields, unsealed } = sealConnection(GIVEN, { ring: KEYLESS, uid: 'u', before: null });
-  expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual([
-    'headers/X-Key',
-    'auth/clientSecret',
-    'tls/key',
-  ]);
+  expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual(['headers/X-Key', 'auth/clientSecret', 'tls/key']);
   const bare = { ...GIVEN, headers: { 'X-File': { file: 'header', seal: null } }, auth: null, tls: null };
   expect(stored(bare, null, KEYLESS)).toEqual(bare);
   expect(open(bare, KEYLESS).headers).toEqual({ 'X-File': 'from a file' });
@@ -84,9 +78,7 @@ test('without a key the secret values are named, and files are not: they get the
 
 test('a file that is missing or unfit is an error that names the place, and not the content', () => {
   const of = (file: string) => stored({ ...GIVEN, headers: { 'X-File': { file, seal: null } } });
-  expect(() => open(of('nobody'))).toThrow(
-    '/headers/X-File cannot be taken from the file "nobody": there is none',
-  );
+  expect(() => open(of('nobody'))).toThrow('/headers/X-File cannot be taken from the file "nobody": there is none');
   FILES['wrong'] = 'two\nlines';
   expect(() => open(of('wrong'))).toThrow(
     '/headers/X-File cannot be taken from the file "wrong": it has a value with characters that no header can carry',
@@ -126,11 +118,7 @@ describe('a row that someone edited in the database, without a key,', { tags: [A
       '/headers/X-Key cannot be decrypted',
     ],
     ['with a value at another header', { headers: { Accept: value } }, '/headers/Accept cannot be decrypted'],
-    [
-      'with a value as a token',
-      { auth: { type: 'bearer', token: secret } },
-      '/auth/token cannot be decrypted',
-    ],
+    ['with a value as a token', { auth: { type: 'bearer', token: secret } }, '/auth/token cannot be decrypted'],
     [
       'with a value in place of a certificate',
       { tls: { ca: value, cert: null, key: null } },

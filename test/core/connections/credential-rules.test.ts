@@ -18,22 +18,12 @@ test.each(['token', 'github-token.pem', 'billing/token', '..data', '..data/token
 );
 
 describe('the name of a secret file', { tags: [ATTACK] }, () => {
-  test.each([
-    '..',
-    '.',
-    '../token',
-    'a/../../token',
-    'a/.',
-    '/etc/passwd',
-    '',
-    'a//b',
-    'a/',
-    'a\\b',
-    'a\0',
-    'a\nb',
-  ])('cannot be %j', (name) => {
-    expect(secretNameFault(name)).toBeTypeOf('string');
-  });
+  test.each(['..', '.', '../token', 'a/../../token', 'a/.', '/etc/passwd', '', 'a//b', 'a/', 'a\\b', 'a\0', 'a\nb'])(
+    'cannot be %j',
+    (name) => {
+      expect(secretNameFault(name)).toBeTypeOf('string');
+    },
+  );
 
   test('is not longer than a file system takes', () => {
     expect(secretNameFault('a'.repeat(256))).toBe('is longer than 255 characters');
@@ -62,16 +52,12 @@ test('certificates are one or several, with comments between them', () => {
   );
 });
 
-test(
-  'a private key among certificates is refused, whole or broken: answers would show it',
-  { tags: [ATTACK] },
-  () => {
-    const half = text.slice(0, 60);
-    for (const key of [text, half, KEY])
-      for (const both of [`${CA}${key}`, `${key}${CA}`])
-        expect(certificatesFault(both)).toMatch(/^has a private key, which answers would show/);
-  },
-);
+test('a private key among certificates is refused, whole or broken: answers would show it', { tags: [ATTACK] }, () => {
+  const half = text.slice(0, 60);
+  for (const key of [text, half, KEY])
+    for (const both of [`${CA}${key}`, `${key}${CA}`])
+      expect(certificatesFault(both)).toMatch(/^has a private key, which answers would show/);
+});
 
 test('a private key is in PEM and not encrypted, whatever its kind, and no message repeats it', () => {
   expect(privateKeyFault(text)).toBeNull();

@@ -143,34 +143,11 @@ const VALUES = {
   attempt: 3,
 };
 
-const BASES = [
-  'https://a.example',
-  'http://a.example:8080/',
-  'https://a.example/api',
-  'https://a.example/v1/api/',
-];
+const BASES = ['https://a.example', 'http://a.example:8080/', 'https://a.example/api', 'https://a.example/v1/api/'];
 
 const PIECES = [
   ...'/ . .. // \\ % 25 2e 2f 5c %2e %2E %2f %5C %25 %252e ; @'.split(' '),
-  ...[
-    ':',
-    '?',
-    '#',
-    '\t',
-    '\n',
-    ' ',
-    'x',
-    'y',
-    'api',
-    'b.example',
-    'https:',
-    '%00',
-    '%c0%ae',
-    '{{',
-    '}}',
-    'ä',
-    '|',
-  ],
+  ...[':', '?', '#', '\t', '\n', ' ', 'x', 'y', 'api', 'b.example', 'https:', '%00', '%c0%ae', '{{', '}}', 'ä', '|'],
 ];
 
 function leadsBelow(base: string, joined: ReturnType<typeof joinBelow>): boolean {

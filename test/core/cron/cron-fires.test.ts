@@ -94,9 +94,7 @@ describe('a fire that a change of the clocks', () => {
     cronTimes(expression, 'Europe/Berlin', '').noteOf(at(instant));
 
   it('moved is marked as moved', () => {
-    expect(firesAfter('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 1)).toEqual([
-      '2026-03-29T01:00:00Z',
-    ]);
+    expect(firesAfter('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 1)).toEqual(['2026-03-29T01:00:00Z']);
     expect(noteAt('30 2 * * *', '2026-03-29T01:00:00Z')).toBe('moved by DST');
     expect(noteAt('30 2 * * *', '2026-03-30T00:30:00Z')).toBeNull();
     // One fire for 02:30 and 03:00.
@@ -121,9 +119,7 @@ describe('a fire that a change of the clocks', () => {
 
   it('swallowed together with its whole date does not happen', () => {
     // Apia had no 30 December 2011.
-    expect(firesAfter('0 9 30 12 *', 'Pacific/Apia', '2011-01-01T00:00:00Z', 1)).toEqual([
-      '2012-12-29T19:00:00Z',
-    ]);
+    expect(firesAfter('0 9 30 12 *', 'Pacific/Apia', '2011-01-01T00:00:00Z', 1)).toEqual(['2012-12-29T19:00:00Z']);
     expect(cronTimes('0 0 * * *', 'Pacific/Apia', '').noteOf(at('2011-12-30T10:00:00Z'))).toBeNull();
   });
 
@@ -136,20 +132,11 @@ describe('a fire that a change of the clocks', () => {
   });
 
   it('leaves to a daily job one fire on each day, in every zone, whatever the hour', () => {
-    for (const zone of [
-      'Europe/Berlin',
-      'America/Nuuk',
-      'America/Havana',
-      'Australia/Lord_Howe',
-      'Africa/Cairo',
-    ]) {
+    for (const zone of ['Europe/Berlin', 'America/Nuuk', 'America/Havana', 'Australia/Lord_Howe', 'Africa/Cairo']) {
       for (let hour = 0; hour < 24; hour += 1) {
         const times = cronTimes(`30 ${hour} * * *`, zone, '');
         let fires = 0;
-        for (
-          let fire = times.next(at('2026-01-01T12:00:00Z'));
-          fire !== null && fire <= at('2027-01-01T12:00:00Z');
-        ) {
+        for (let fire = times.next(at('2026-01-01T12:00:00Z')); fire !== null && fire <= at('2027-01-01T12:00:00Z');) {
           fires += 1;
           fire = times.next(fire);
         }
@@ -160,18 +147,14 @@ describe('a fire that a change of the clocks', () => {
 });
 
 describe('the search for the next fire', () => {
-  it.each([
-    '0 0 31 2 *',
-    '0 0 30 2 *',
-    '0 0 31 4,6,9,11 *',
-    '0 0 29 2 +SUN#4',
-    '0 0 LW * +SAT',
-    '0 0 31W 6 *',
-  ])('of %s answers that there is none', (expression) => {
-    for (const zone of [null, 'Europe/Berlin', 'Asia/Tokyo', 'Pacific/Apia']) {
-      expect(cronTimes(expression, zone, '').next(at('2026-01-01T00:00:00Z'))).toBeNull();
-    }
-  });
+  it.each(['0 0 31 2 *', '0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 29 2 +SUN#4', '0 0 LW * +SAT', '0 0 31W 6 *'])(
+    'of %s answers that there is none',
+    (expression) => {
+      for (const zone of [null, 'Europe/Berlin', 'Asia/Tokyo', 'Pacific/Apia']) {
+        expect(cronTimes(expression, zone, '').next(at('2026-01-01T00:00:00Z'))).toBeNull();
+      }
+    },
+  );
 
   it.each([
     ['0 0 29 2 +MON', '2044-02-29'],
@@ -236,8 +219,6 @@ describe('the search for the next fire', () => {
 
 describe('a pattern of days', () => {
   it('for every day has as many days as the month', () => {
-    expect([28, 29, 30, 31].map((length) => everyDay(length, 0).toString(2).length)).toEqual([
-      28, 29, 30, 31,
-    ]);
+    expect([28, 29, 30, 31].map((length) => everyDay(length, 0).toString(2).length)).toEqual([28, 29, 30, 31]);
   });
 });

@@ -69,10 +69,7 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['/5 * * * *', 'minute, column 1: “/5”: a step needs a range; write */5'],
     ['*/ * * * *', 'minute, column 1: “*/”: a step is missing after the /'],
     ['*/0 * * * *', 'minute, column 1: “*/0”: a step is at least 1'],
-    [
-      '*/90 * * * *',
-      'minute, column 1: “*/90”: a step is at most 60; for an interval use everySeconds: 5400',
-    ],
+    ['*/90 * * * *', 'minute, column 1: “*/90”: a step is at most 60; for an interval use everySeconds: 5400'],
     [
       '*/100000000000000000000 * * * *',
       'a step is at most 60; for an interval use everySeconds, at most 31622400: 366 days',
@@ -102,20 +99,11 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['0 0 * * *\n', 'column 10: U+000A does not separate fields; write a space'],
     // Names
     ['0 0 * * MONDAY', 'day of week, column 9: “MONDAY”: write MON; must be'],
-    [
-      '0 0 * JANFEB *',
-      'month, column 7: “JANFEB”: neither a number nor a known name; must be in 1-12 or JAN-DEC',
-    ],
+    ['0 0 * JANFEB *', 'month, column 7: “JANFEB”: neither a number nor a known name; must be in 1-12 or JAN-DEC'],
     ['0 0 * MON *', 'month, column 7: “MON”: MON belongs to day of week; must be'],
-    [
-      '0 0 * * MON,XYZ',
-      'day of week, column 13: “XYZ”: neither a number nor a known name; must be in 0-7 or SUN-SAT',
-    ],
+    ['0 0 * * MON,XYZ', 'day of week, column 13: “XYZ”: neither a number nor a known name; must be in 0-7 or SUN-SAT'],
     // L, W, #
-    [
-      '0 0 L-3 * *',
-      'day of month, column 5: “L-3”: days cannot be counted from the end; write L for the last day',
-    ],
+    ['0 0 L-3 * *', 'day of month, column 5: “L-3”: days cannot be counted from the end; write L for the last day'],
     ['0 0 5W-7 * *', 'day of month, column 5: “5W-7”: L and W go with no range and no step'],
     ['0 0 1,LW * *', 'day of month, column 7: “LW”: LW stands alone, not in a list'],
     ['0 0 W15 * *', 'day of month, column 5: “W15”: write 15W'],
@@ -145,10 +133,7 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['0 0 1 * +', 'day of week, column 9: “+” stands before days (+SAT), for AND: none follow'],
     // What belongs elsewhere
     ['0 0 1 1 * 2027', 'day of week, column 11: “2027”: there is no year field'],
-    [
-      '0 0 0 1 1 * 2027',
-      'column 13: there is no year field; leave it out (startAt and endAt bound a schedule)',
-    ],
+    ['0 0 0 1 1 * 2027', 'column 13: there is no year field; leave it out (startAt and endAt bound a schedule)'],
     [
       'TZ=Europe/Berlin 0 9 * * *',
       'column 1: “TZ=Europe/Berlin”: the zone goes into the field timezone (“Europe/Berlin”)',
@@ -163,10 +148,7 @@ describe('a refusal names the field, the column and the right spelling:', () => 
     ['constructor', 'this has 1'],
     ['@workdays', 'is not a nickname; known are @yearly'],
     ['0 10:00 * * *', 'hour, column 3: “10:00”: a time of day is two fields: minute 0, hour 10'],
-    [
-      '',
-      'must have 5 fields (minute, hour, day of month, month, day of week, or 6 with second first); this has 0',
-    ],
+    ['', 'must have 5 fields (minute, hour, day of month, month, day of week, or 6 with second first); this has 0'],
     ['* * * *', 'this has 4'],
     ['* * * * * * * *', 'this has 8'],
   ])('%j', (expression, message) => {

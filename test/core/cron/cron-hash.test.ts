@@ -2,14 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { parseCron, valuesOf } from '../../../src/core/cron/cron-parse.ts';
-import {
-  DAY_OF_MONTH,
-  DAY_OF_WEEK,
-  HOUR,
-  MINUTE,
-  MONTH,
-  SECOND,
-} from '../../../src/core/cron/cron-fields.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, SECOND } from '../../../src/core/cron/cron-fields.ts';
 import { at, firesAfter } from '../time/support.ts';
 
 const ID = 'nightly-report';
@@ -81,9 +74,7 @@ describe('the value that firelock chooses for H and ?', () => {
 
   it('belongs to one schedule, while all share the other expressions', () => {
     const from = at('2026-01-01T00:00:00Z');
-    expect(cronTimes('H H * * *', null, 'one').next(from)).not.toBe(
-      cronTimes('H H * * *', null, 'two').next(from),
-    );
+    expect(cronTimes('H H * * *', null, 'one').next(from)).not.toBe(cronTimes('H H * * *', null, 'two').next(from));
     expect(cronTimes('H H * * *', null, 'one')).toBe(cronTimes('H H * * *', null, 'one'));
     expect(cronTimes('0 9 * * THU', null, 'one')).toBe(cronTimes('0 9 * * THU', null, 'two'));
     expect(firesAfter('H H * * *', null, '2026-01-01T00:00:00Z', 2, ID)).toEqual([

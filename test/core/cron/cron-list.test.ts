@@ -51,11 +51,7 @@ describe('several expressions', () => {
     const cron = ['0 2 * * 1', '30 2 * * *', '*/7 5 31 * *'];
     const times = cronTimes(cron, 'Europe/Berlin', '');
     const days = ['2027-06-01', '2026-03-28', '2099-12-31', '2026-03-28', '2026-03-27', '2027-06-01'];
-    const asked = days.flatMap((day) => [
-      at(`${day}T00:00:00Z`),
-      at(`${day}T01:00:00Z`),
-      at(`${day}T00:30:00Z`),
-    ]);
+    const asked = days.flatMap((day) => [at(`${day}T00:00:00Z`), at(`${day}T01:00:00Z`), at(`${day}T00:30:00Z`)]);
     expect(asked.map((moment) => times.next(moment))).toEqual(
       asked.map((moment) => cronTimes(cron, 'Europe/Berlin', '').next(moment)),
     );

@@ -114,10 +114,7 @@ describe('fields of a schedule for an expression', () => {
         endAt: '2032-12-31T23:00:00.000Z',
       },
     ],
-    [
-      '0 20 6 * 7 ? 2031,2033',
-      'the years 2031,2033 do not follow each other, and startAt and endAt bound one period',
-    ],
+    ['0 20 6 * 7 ? 2031,2033', 'the years 2031,2033 do not follow each other, and startAt and endAt bound one period'],
     ['0 30 2 30 3 ? 2031', '2031-03-30T02:30:00 does not exist in Europe/Berlin: the clocks pass over it'],
     [
       '0 20 6 * * *',
@@ -149,11 +146,7 @@ describe('fields of a schedule for an expression', () => {
     ['celery', 'crontab(0, 6, 1)', 'versions of Celery differ about the order of the fields: name them'],
     ['celery', 'timedelta(days=1, hours=6)', { everySeconds: 108_000 }],
     ['celery', '45.0', { everySeconds: 45 }],
-    [
-      'celery',
-      "solar('sunrise', 52, 13)",
-      'it is neither crontab(…), nor timedelta(…), nor a number of seconds',
-    ],
+    ['celery', "solar('sunrise', 52, 13)", 'it is neither crontab(…), nor timedelta(…), nor a number of seconds'],
     [
       'nomad',
       '20 6 * * TUE 2031',

@@ -21,12 +21,7 @@ function momentsOf(start: string, rule: string): string[] {
 /** The first fires of a schedule with the fields of this rule. */
 function firesOf(start: string, rule: string): string[] {
   const line = `DTSTART:${start.replace(/[-:]/g, '')}`;
-  const {
-    startAt,
-    endAt,
-    exclude: _,
-    ...fields
-  } = withCountedEnd(translated(`${line}\nRRULE:${rule}`, 'rrule', null));
+  const { startAt, endAt, exclude: _, ...fields } = withCountedEnd(translated(`${line}\nRRULE:${rule}`, 'rrule', null));
   const from = Date.parse(startAt ?? '');
   const timing = {
     ...{
@@ -117,11 +112,7 @@ describe('dates and moments that a rule leaves out', () => {
       ['EXDATE;VALUE=DATE:20310308,20310306', 'RRULE:FREQ=DAILY'],
       ['2031-03-06', '2031-03-08'],
     ],
-    [
-      'the only fire of its day',
-      ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Europe/Berlin:20310306T062000'],
-      ['2031-03-06'],
-    ],
+    ['the only fire of its day', ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Europe/Berlin:20310306T062000'], ['2031-03-06']],
     ['the same in UTC', ['RRULE:FREQ=WEEKLY', 'EXDATE:20310311T052000Z'], ['2031-03-11']],
     ['a day of many fires', ['RRULE:FREQ=HOURLY', 'EXDATE;VALUE=DATE:20310306'], ['2031-03-06']],
   ])('are days of exclude: %s', (_name, lines, dates) => {
@@ -131,11 +122,7 @@ describe('dates and moments that a rule leaves out', () => {
   it.each([
     ['RRULE:FREQ=HOURLY', 'EXDATE:20310306T062000Z', 'one of several fires of its day'],
     ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Europe/Berlin:20310306T063000', 'no moment at which it fires'],
-    [
-      'RRULE:FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=-1',
-      'EXDATE;VALUE=DATE:20310401',
-      'another day would be picked',
-    ],
+    ['RRULE:FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=-1', 'EXDATE;VALUE=DATE:20310401', 'another day would be picked'],
     ['RRULE:FREQ=DAILY', 'EXDATE:2031-03-06', 'is no EXDATE with dates'],
     ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Mars/Olympus:20310306T062000', 'not the IANA name of a zone'],
     ['RRULE:FREQ=DAILY', 'RDATE:20310306T062000Z', 'only DTSTART and EXDATE may stand beside one rule'],
@@ -181,10 +168,7 @@ describe('a rule is refused with the reason', () => {
     ['FREQ=YEARLY;BYWEEKNO=20', 'BYWEEKNO: no field counts the weeks of a year'],
     ['FREQ=MONTHLY;BYDAY=-2TU,-2WE;BYHOUR=6;BYMINUTE=20', 'BYDAY counts several weekdays of a month'],
     ['FREQ=MONTHLY;BYDAY=MO;BYSETPOS=1;BYHOUR=6,7;BYMINUTE=20', 'BYSETPOS counts times of day as well'],
-    [
-      'FREQ=MINUTELY;INTERVAL=7;BYHOUR=6',
-      'INTERVAL=7 of MINUTELY beside parts that leave some of its fires out',
-    ],
+    ['FREQ=MINUTELY;INTERVAL=7;BYHOUR=6', 'INTERVAL=7 of MINUTELY beside parts that leave some of its fires out'],
     ['DTSTART;VALUE=DATE:20310304\nRRULE:FREQ=DAILY', 'is no date with a time of day'],
     [
       'DTSTART:20310302T062000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2;WKST=SU;BYDAY=SU,MO',

@@ -62,28 +62,18 @@ describe('a date is explained by the first step that left it without fires', () 
   it('where it is not its turn, or it lies outside of the schedule', () => {
     const every = { n: 2, unit: 'week', from: '2026-12-09' } as const;
     const days = month(timing({ cron: '0 9 * * MON', every, endAt: at('2026-12-21T09:00') }));
-    expect(verdicts(days, '07', '08', '14', '21')).toEqual([
-      'notItsTurn',
-      'notSelected',
-      'notItsTurn',
-      'outside',
-    ]);
+    expect(verdicts(days, '07', '08', '14', '21')).toEqual(['notItsTurn', 'notSelected', 'notItsTurn', 'outside']);
   });
 
   it('where an interval meets excluded days, and lists no more fires than asked for', () => {
-    const days = month(
-      timing({ cron: null, everySeconds: 3600, exclude: WORKING, startAt: at('2026-12-10T00:00') }),
-    );
+    const days = month(timing({ cron: null, everySeconds: 3600, exclude: WORKING, startAt: at('2026-12-10T00:00') }));
     expect(verdicts(days, '09', '10', '12')).toEqual(['notSelected', 'fires', 'excluded weekday sat']);
     expect(days.get('10')).toMatchObject({ isCut: true, fires: { length: 3 } });
   });
 
   it('where clocks were set forward over its only fire, and where a country left it out', () => {
     const exclude = { dates: ['2027-01-01'], calendars: [] };
-    const nuuk = month(
-      timing({ cron: '30 23 * * *', timezone: 'America/Nuuk', exclude }),
-      '2027-03-10T00:00',
-    );
+    const nuuk = month(timing({ cron: '30 23 * * *', timezone: 'America/Nuuk', exclude }), '2027-03-10T00:00');
     expect(verdicts(nuuk, '27', '28')).toEqual(['clocks', 'fires']);
     expect(nuuk.get('28')?.fires).toHaveLength(2);
     const apia = month(timing({ timezone: 'Pacific/Apia', exclude }), '2011-12-10T00:00');
@@ -124,11 +114,7 @@ describe('for random definitions, edits of calendars and zones that change their
       const begin = ((days[0]?.day ?? 0) - 2) * DAY_MS;
       let until = '9999';
       let left = 400;
-      for (
-        let fire = times.next(begin);
-        fire !== null && fire < begin + 35 * DAY_MS;
-        fire = times.next(fire)
-      ) {
+      for (let fire = times.next(begin); fire !== null && fire < begin + 35 * DAY_MS; fire = times.next(fire)) {
         const date = localTime(fire, one.zone).slice(0, 10);
         expected.set(date, [...(expected.get(date) ?? []), fire]);
         if ((left -= 1) === 0) {
@@ -138,10 +124,7 @@ describe('for random definitions, edits of calendars and zones that change their
       }
       for (const { date, verdict, fires } of days.filter((day) => day.date < until)) {
         const wanted = (expected.get(date) ?? []).sort((a, b) => a - b).slice(0, 20);
-        expect([fires, verdict === 'fires'], `${date} ${JSON.stringify(one)}`).toEqual([
-          wanted,
-          wanted.length > 0,
-        ]);
+        expect([fires, verdict === 'fires'], `${date} ${JSON.stringify(one)}`).toEqual([wanted, wanted.length > 0]);
       }
     }
   });
@@ -169,8 +152,7 @@ describe('for random definitions, edits of calendars and zones that change their
         const about = `${day.date} ${verdict} ${JSON.stringify(one)}`;
         if (verdict === 'notSelected') expect(got[0], about).toBe(false);
         if (verdict === 'notItsTurn') expect(got.slice(0, 2), about).toEqual([true, false]);
-        if (verdict === 'excluded' || verdict === 'moved')
-          expect(got.slice(0, 3), about).toEqual([true, true, true]);
+        if (verdict === 'excluded' || verdict === 'moved') expect(got.slice(0, 3), about).toEqual([true, true, true]);
         if (verdict === 'notPicked') expect(got, about).toEqual([true, true, false, true]);
         if (verdict === 'fires' && !isMoved) expect(got.slice(0, 2), about).toEqual([true, true]);
         const target = days.find(({ date }) => date === day.movedTo);

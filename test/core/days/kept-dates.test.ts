@@ -36,13 +36,7 @@ function fires(of: Timing, from: string, calendars: Calendars, count = 3): strin
 }
 
 /** The schedule after an edit, as it is stored. */
-function edited(
-  before: Timing,
-  after: Timing,
-  now: string,
-  calendars: Calendars,
-  createdAt = identity.createdAt,
-) {
+function edited(before: Timing, after: Timing, now: string, calendars: Calendars, createdAt = identity.createdAt) {
   const edit = { before, after, identity: { ...identity, createdAt }, now: at(now), calendars };
   const { kept, owed } = datesAtEdit(edit);
   const timing = readTiming(timingText(kept ? { ...after, kept } : after));
@@ -182,12 +176,7 @@ describe('a date keeps what was decided for it when its definition is edited', (
     expect(fires(after.timing, '2026-12-24T18:00', CHRISTMAS, 1)).toEqual(['01-01T09:00']);
     const again = edited(after.timing, { ...previous, jitterSeconds: 5 }, '2026-12-24T19:00', CHRISTMAS);
     expect(again.owed).toEqual([]);
-    const ended = edited(
-      timing(),
-      { ...previous, startAt: at('2026-12-24T10:00') },
-      '2026-12-24T18:00',
-      CHRISTMAS,
-    );
+    const ended = edited(timing(), { ...previous, startAt: at('2026-12-24T10:00') }, '2026-12-24T18:00', CHRISTMAS);
     expect(ended.owed).toEqual([]);
   });
 
@@ -284,9 +273,7 @@ describe.each(Object.entries(EDITS))('no period is lost to an edit that excludes
   it(`of the ${kind}: unless the period has had a fire, or has one ahead`, () => {
     const first = edit({ pick: { of: 'month', nth: [1, -1] } }, [['2026-12-20T12:00', REST]]);
     expect(first).toEqual({ fires: ['01-01T17:00', '01-31T17:00'], owed: [] });
-    const both = edit({ pick: { of: 'month', nth: [22, -1] } }, [
-      ['2026-12-20T12:00', '2026-12-23/2026-12-31'],
-    ]);
+    const both = edit({ pick: { of: 'month', nth: [22, -1] } }, [['2026-12-20T12:00', '2026-12-23/2026-12-31']]);
     expect(both).toEqual({ fires: ['12-22T17:00', '01-22T17:00'], owed: [] });
   });
 

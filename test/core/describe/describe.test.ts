@@ -20,10 +20,7 @@ describe('an expression in plain English', () => {
     ['0 0 L * *', 'At 00:00, on the last day of the month'],
     ['0 0 LW * *', 'At 00:00, on the last weekday of the month'],
     ['0 0 20W * *', 'At 00:00, on the weekday nearest day 20 of the month'],
-    [
-      '0 0 1W,15W,3 * *',
-      'At 00:00, on day 3, the weekday nearest day 1, and the weekday nearest day 15 of the month',
-    ],
+    ['0 0 1W,15W,3 * *', 'At 00:00, on day 3, the weekday nearest day 1, and the weekday nearest day 15 of the month'],
     ['0 0 * * 7L', 'At 00:00, on the last Sunday of the month'],
     ['0 0 * * FRI#2', 'At 00:00, on the second Friday of the month'],
     ['0 0 * * 5-7', 'At 00:00, Friday through Sunday'],
@@ -41,10 +38,7 @@ describe('an expression in plain English', () => {
     ['0 9 29 FEB MON', 'At 09:00, only in February: on day 29 of the month, or on Monday'],
     ['0 9 1 * 5L', 'At 09:00, on day 1 of the month, or on the last Friday of the month'],
     ['0 9 13 * +5#2', 'At 09:00, on day 13 of the month, only if it is the second Friday of the month'],
-    [
-      '0 9 13 * +1,5#2',
-      'At 09:00, on day 13 of the month, only if it is a Monday or the second Friday of the month',
-    ],
+    ['0 9 13 * +1,5#2', 'At 09:00, on day 13 of the month, only if it is a Monday or the second Friday of the month'],
     ['0 9 * * MON,FRI#2', 'At 09:00, on every Monday and on the second Friday of the month'],
     // All days of one field are all days, since one field is enough.
     ['0 9 1-31 * MON', 'At 09:00'],
@@ -108,10 +102,7 @@ describe('an expression in plain English', () => {
 describe('several expressions in plain English', () => {
   it.each([
     [['0 9 * * MON-FRI', '0 11 * * SAT'], 'At 09:00, Monday through Friday; and at 11:00, only on Saturday'],
-    [
-      ['@daily', '*/15 * * * *', '30 12 1 * *'],
-      'At 00:00; every 15 minutes; and at 12:30, on day 1 of the month',
-    ],
+    [['@daily', '*/15 * * * *', '30 12 1 * *'], 'At 00:00; every 15 minutes; and at 12:30, on day 1 of the month'],
     [['H 3 * * *', '0 * * * *'], 'At 03:00; and every hour'],
   ])('%j: %s', (cron, words) => {
     expect(describeCron(cron, 'job')).toBe(words);

@@ -15,13 +15,10 @@ const OR = '(?:, or |, | or )';
 const list = (item: string, glue = AND): string => `(?:${item})(?:${glue}(?:${item}))*`;
 const NUMBERS = list('\\d+(?: through \\d+)?');
 const TIMES = list('\\d\\d:\\d\\d(?::\\d\\d)?');
-const MONTHS = 'January February March April May June July August September October November December'.split(
-  ' ',
-);
+const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 const NTH = 'first second third fourth fifth last'.split(' ');
-const namesOf = (names: string[]): string =>
-  list(`(?:${names.join('|')})(?: through (?:${names.join('|')}))?`);
+const namesOf = (names: string[]): string => list(`(?:${names.join('|')})(?: through (?:${names.join('|')}))?`);
 const DATES = list(`days? ${NUMBERS}|the last day|the last weekday|the weekday nearest day \\d+`);
 const NTH_DAY = `the (?:${NTH.join('|')}) (?:${WEEKDAYS.join('|')})`;
 
@@ -131,8 +128,7 @@ function readWeekdays({ take }: Reader, begun: boolean): OnDay | null {
   const onlyIf = take(`, only if it is (${list(`a \\w+|${NTH_DAY}`, OR)}) of the month(?=,|$)`);
   if (onlyIf) {
     const items = String(onlyIf[1]).split(new RegExp(OR));
-    return (date) =>
-      items.some((item) => (item.startsWith('a ') ? isNamed(item.slice(2), date) : isNth(item, date)));
+    return (date) => items.some((item) => (item.startsWith('a ') ? isNamed(item.slice(2), date) : isNth(item, date)));
   }
   const mixed = take(`${comma}on every (${names}) and on ${nth}`);
   const special = mixed ? null : take(`${comma}on ${nth}`);

@@ -1,21 +1,14 @@
 import { describe, expect, it, test } from 'vitest';
 import { cursorByCalendars } from '../../../src/core/time/cursors.ts';
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
-import {
-  daySetOf,
-  hasDay,
-  nextDayOutside,
-  readDateEntry,
-  unionOf,
-} from '../../../src/core/exclusions/day-set.ts';
+import { daySetOf, hasDay, nextDayOutside, readDateEntry, unionOf } from '../../../src/core/exclusions/day-set.ts';
 import type { Exclude } from '../../../src/core/timing/timing.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 import { createRandom } from '../../chaos/random.ts';
 import { at, timingOf } from '../time/support.ts';
 
-const iso = (instant: number | null) =>
-  instant === null ? null : new Date(instant).toISOString().slice(0, 19);
+const iso = (instant: number | null) => (instant === null ? null : new Date(instant).toISOString().slice(0, 19));
 const identity = { id: 'job', createdAt: at('2026-01-01T00:00:00Z') };
 const excluding = (...dates: string[]): Exclude => ({ dates, calendars: [] });
 const history = (id: string, ...versions: [version: number, at: string, ...dates: string[]][]): Calendars =>
@@ -88,33 +81,19 @@ describe('fire times', () => {
     const hourly = (timezone: string, exclude: Exclude, after: string) =>
       iso(fireTimes(timingOf({ cron: '0 * * * *', timezone, exclude }), identity).next(at(after)));
     // Beirut goes from 24:00 to 01:00, so that day begins at 01:00.
-    expect(hourly('Asia/Beirut', excluding('2026-03-28'), '2026-03-27T22:00:00Z')).toBe(
-      '2026-03-28T22:00:00',
-    );
-    expect(hourly('Asia/Beirut', excluding('2026-03-29'), '2026-03-28T22:00:00Z')).toBe(
-      '2026-03-29T21:00:00',
-    );
+    expect(hourly('Asia/Beirut', excluding('2026-03-28'), '2026-03-27T22:00:00Z')).toBe('2026-03-28T22:00:00');
+    expect(hourly('Asia/Beirut', excluding('2026-03-29'), '2026-03-28T22:00:00Z')).toBe('2026-03-29T21:00:00');
     // Havana goes from 01:00 back to 00:00, and Beirut from 24:00 back to 23:00 of the same day.
-    expect(hourly('America/Havana', excluding('2026-11-01'), '2026-11-01T04:00:00Z')).toBe(
-      '2026-11-02T05:00:00',
-    );
-    expect(hourly('Asia/Beirut', excluding('2026-10-24'), '2026-10-24T20:00:00Z')).toBe(
-      '2026-10-24T22:00:00',
-    );
+    expect(hourly('America/Havana', excluding('2026-11-01'), '2026-11-01T04:00:00Z')).toBe('2026-11-02T05:00:00');
+    expect(hourly('Asia/Beirut', excluding('2026-10-24'), '2026-10-24T20:00:00Z')).toBe('2026-10-24T22:00:00');
     // Samoa left out 30 December 2011.
-    expect(hourly('Pacific/Apia', excluding('2011-12-29'), '2011-12-29T20:00:00Z')).toBe(
-      '2011-12-30T10:00:00',
-    );
-    expect(hourly('Pacific/Apia', excluding('2011-12-30'), '2011-12-30T09:00:00Z')).toBe(
-      '2011-12-30T10:00:00',
-    );
+    expect(hourly('Pacific/Apia', excluding('2011-12-29'), '2011-12-29T20:00:00Z')).toBe('2011-12-30T10:00:00');
+    expect(hourly('Pacific/Apia', excluding('2011-12-30'), '2011-12-30T09:00:00Z')).toBe('2011-12-30T10:00:00');
   });
 
   it('of a century of excluded seconds are found at once, and fires after 2100 never come', () => {
-    const everySecond = (exclude: Exclude) =>
-      timingOf({ cron: '* * * * * *', timezone: 'America/New_York', exclude });
-    const next = (exclude: Exclude) =>
-      iso(fireTimes(everySecond(exclude), identity).next(identity.createdAt));
+    const everySecond = (exclude: Exclude) => timingOf({ cron: '* * * * * *', timezone: 'America/New_York', exclude });
+    const next = (exclude: Exclude) => iso(fireTimes(everySecond(exclude), identity).next(identity.createdAt));
     expect(next(excluding('2025-12-31/2099-12-30'))).toBe('2099-12-31T05:00:00');
     expect(next(excluding('2025-12-31/2100-12-31'))).toBeNull();
   });
@@ -129,21 +108,10 @@ describe('fire times', () => {
     );
     const times = fireTimes(daily, identity, calendars);
     const found: (string | null)[] = [];
-    for (
-      let next = times.next(at('2026-05-01T00:00:00Z'));
-      found.length < 6 && next !== null;
-      next = times.next(next)
-    )
+    for (let next = times.next(at('2026-05-01T00:00:00Z')); found.length < 6 && next !== null; next = times.next(next))
       found.push(iso(next));
     // 3 May by the first version; 4 May too, which did not have it; 5 May by the second, which has it not.
-    expect(found.map((text) => text?.slice(5, 10))).toEqual([
-      '05-01',
-      '05-02',
-      '05-04',
-      '05-05',
-      '05-06',
-      '05-07',
-    ]);
+    expect(found.map((text) => text?.slice(5, 10))).toEqual(['05-01', '05-02', '05-04', '05-05', '05-06', '05-07']);
     const reason = (day: string) => times.excludedBy(at(`2026-05-${day}T12:00:00Z`));
     expect(['02', '03', '04', '05', '06'].map(reason)).toEqual([null, 'c', null, null, null]);
   });

@@ -97,19 +97,12 @@ test.each([
   expect(parseRetryAfter(value, now)).toBe(seconds);
 });
 
-test.each([
-  '',
-  'soon',
-  '1.5',
-  '1e3',
-  '0x10',
-  '12 s',
-  '1994-11-06',
-  'Sun, 99 Nov 1994 08:49:37 GMT',
-  'Infinity',
-])('takes %j for garbage', (value) => {
-  expect(parseRetryAfter(value, now)).toBeNull();
-});
+test.each(['', 'soon', '1.5', '1e3', '0x10', '12 s', '1994-11-06', 'Sun, 99 Nov 1994 08:49:37 GMT', 'Infinity'])(
+  'takes %j for garbage',
+  (value) => {
+    expect(parseRetryAfter(value, now)).toBeNull();
+  },
+);
 
 test('rounds a part of a second up, so that no attempt comes too early', () => {
   expect(parseRetryAfter('Sun, 06 Nov 1994 08:49:01 GMT', now + 500)).toBe(1);

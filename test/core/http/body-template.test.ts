@@ -29,11 +29,7 @@ const VALUES = {
   },
 } satisfies BodyValues;
 
-function filled(
-  template: string,
-  contentType = 'application/json',
-  values: Partial<BodyValues> = {},
-): string {
+function filled(template: string, contentType = 'application/json', values: Partial<BodyValues> = {}): string {
   return renderBody(compiledOf(template, contentType), { ...VALUES, ...values });
 }
 

@@ -28,12 +28,9 @@ describe('renderTemplate', () => {
     );
   });
 
-  test.each(['plain', '', '{{', '{{runId', '}}{{', '{runId}', '{{nothing}}'])(
-    'leaves %j as it is',
-    (text) => {
-      expect(renderTemplate(text, values)).toBe(text);
-    },
-  );
+  test.each(['plain', '', '{{', '{{runId', '}}{{', '{runId}', '{{nothing}}'])('leaves %j as it is', (text) => {
+    expect(renderTemplate(text, values)).toBe(text);
+  });
 
   test('does not render templates inside of values', () => {
     expect(renderTemplate('{{scheduleId}}', { ...values, scheduleId: '{{runId}}' })).toBe('{{runId}}');
@@ -41,13 +38,10 @@ describe('renderTemplate', () => {
 });
 
 describe('templateFault', () => {
-  test.each(['a {{runId', '{{', '{{runId}} {{', '{{runId}'])(
-    'finds the braces of %j that are never closed',
-    (text) => {
-      expect(templateFault(text)).toBe('has a {{ that is never closed by }}');
-      expect(templateFault(text, true)).toBe('has a {{ that is never closed by }}');
-    },
-  );
+  test.each(['a {{runId', '{{', '{{runId}} {{', '{{runId}'])('finds the braces of %j that are never closed', (text) => {
+    expect(templateFault(text)).toBe('has a {{ that is never closed by }}');
+    expect(templateFault(text, true)).toBe('has a {{ that is never closed by }}');
+  });
 
   test.each(['', 'plain', '}}', '{runId}', '{{runId}}}}'])('finds nothing in %j', (text) => {
     expect(templateFault(text)).toBeNull();

@@ -66,9 +66,9 @@ it('a success is too fast that comes sooner after its first attempt than is expe
   expect(tooFast({ handoffStartedAt: NOW - 9_999 })).toEqual([true]);
   expect(tooFast({ handoffStartedAt: NOW - 1, attemptLog: [attempt(1, NOW - 10_000)] })).toEqual([false]);
   // What was before a person had it tried again is another story.
-  expect(
-    tooFast({ handoffStartedAt: NOW - 1, retriedAfter: 1, attemptLog: [attempt(1, NOW - 10_000)] }),
-  ).toEqual([true]);
+  expect(tooFast({ handoffStartedAt: NOW - 1, retriedAfter: 1, attemptLog: [attempt(1, NOW - 10_000)] })).toEqual([
+    true,
+  ]);
   for (const status of RUN_ENDS.filter((one) => one !== 'succeeded'))
     expect(tooFast({ status, handoffStartedAt: NOW - 1 })).toEqual([]);
 });

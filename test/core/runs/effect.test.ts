@@ -49,12 +49,7 @@ test('a cancelled run is called off at its target if that works on it, and else 
 });
 
 test('a message that was not delivered, or was cancelled by a person, is passed on; from a one-off run nothing follows', () => {
-  const message = (status: RunStatus, reason: string | null = null) =>
-    effectsOf(status, { trigger: 'notify', reason });
+  const message = (status: RunStatus, reason: string | null = null) => effectsOf(status, { trigger: 'notify', reason });
   expect([message('failed'), message('cancelled', 'request')]).toEqual([['undelivered'], ['undelivered']]);
-  expect([message('cancelled'), message('succeeded'), effectsOf('failed', { trigger: 'api' })]).toEqual([
-    [],
-    [],
-    [],
-  ]);
+  expect([message('cancelled'), message('succeeded'), effectsOf('failed', { trigger: 'api' })]).toEqual([[], [], []]);
 });

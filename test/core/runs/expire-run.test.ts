@@ -104,8 +104,7 @@ describe('a silent run', () => {
 });
 
 describe('the log of an attempt that expired', () => {
-  const logOf = (given: Partial<RunRecord>) =>
-    expireRun(running(given), settlement('unknown'), NOW).attemptLog;
+  const logOf = (given: Partial<RunRecord>) => expireRun(running(given), settlement('unknown'), NOW).attemptLog;
   const expired = attemptEntry({ startedAt: NOW - 70_000, statusCode: 202, error: ERROR });
 
   it('repeats what the run says about it', () => {

@@ -246,8 +246,7 @@ describe('a run that is given up', () => {
 
   it('keeps the lateness of its first attempt, and has none if no attempt began', () => {
     const once = { ...FACTS, atMostOnce: true };
-    const latenessMs = (given: Partial<RunRecord>) =>
-      takeOverRun(lost(given), 'unknown', once, POLICY, NOW).latenessMs;
+    const latenessMs = (given: Partial<RunRecord>) => takeOverRun(lost(given), 'unknown', once, POLICY, NOW).latenessMs;
     expect(latenessMs({ handoffStartedAt: begun, latenessMs: 70 })).toBe(70);
     expect(latenessMs({ inDoubtUntil: NOW - 1_000, latenessMs: null })).toBeNull();
   });

@@ -20,12 +20,7 @@ const isOpen = ({ status }: MatchedRun) => status === 'pending' || status === 'r
 const isExpired = ({ status, error }: MatchedRun) => status === 'failed' && error?.kind === 'expired';
 
 /** The text of the contract, sentence by sentence, over all runs. */
-function asTheContractSays(
-  { kind, rid }: Report,
-  runs: readonly ModelRun[],
-  now: number,
-  next: number | null,
-) {
+function asTheContractSays({ kind, rid }: Report, runs: readonly ModelRun[], now: number, next: number | null) {
   if (rid !== null) for (const run of runs) if (run.executionId === rid) return run;
   let oldest: ModelRun | null = null;
   for (const run of runs) {
@@ -38,11 +33,7 @@ function asTheContractSays(
   if (next !== null && next - now <= MINUTE) return 'next';
   let newest: ModelRun | null = null;
   for (const run of runs)
-    if (
-      isExpired(run) &&
-      run.executionId === null &&
-      (newest === null || run.scheduledFor > newest.scheduledFor)
-    )
+    if (isExpired(run) && run.executionId === null && (newest === null || run.scheduledFor > newest.scheduledFor))
       newest = run;
   return kind !== 'start' && newest ? newest : 'extra';
 }
@@ -91,9 +82,7 @@ describe('which run a report is for', () => {
       for (let step = 0; step < 60; step += 1) {
         now += random(2 * MINUTE);
         for (; made + every <= now; made += every) make(made + every, false);
-        runs
-          .filter((run) => isOpen(run) && now - run.scheduledFor > 4 * MINUTE && random(2) === 0)
-          .forEach(expire);
+        runs.filter((run) => isOpen(run) && now - run.scheduledFor > 4 * MINUTE && random(2) === 0).forEach(expire);
         const kind = KINDS[random(KINDS.length)] ?? 'log';
         const report = { kind, rid: random(2) === 0 ? null : (RIDS[random(RIDS.length)] ?? null) };
         const nextDueAt = random(4) === 0 ? null : made + every;
@@ -110,8 +99,7 @@ describe('which run a report is for', () => {
           await matchOpenFirst(report, { open: some.filter(isOpen), readEnded }, moment),
         ])
           expect(match.for === 'run' ? match.run : match.for, `seed ${seed}, step ${step}`).toBe(expected);
-        const which =
-          typeof expected === 'string' ? expected : isExpired(expected) ? 'expired' : expected.status;
+        const which = typeof expected === 'string' ? expected : isExpired(expected) ? 'expired' : expected.status;
         reached.set(which, (reached.get(which) ?? 0) + 1);
         if (expected === 'next') made += every;
         if (expected === 'next') apply(make(made, false), report);

@@ -29,11 +29,7 @@ describe('the id of a run', () => {
     expect(plannedRunId(UID, noon)).toBe('01a1f8d3-ea00-71f2-b746-3a8d9561a9da');
   });
   it('differs with the schedule and with the fire', () => {
-    const ids = [
-      plannedRunId(UID, noon),
-      plannedRunId(UID, noon + 1),
-      plannedRunId(UID.replace('3f', '4f'), noon),
-    ];
+    const ids = [plannedRunId(UID, noon), plannedRunId(UID, noon + 1), plannedRunId(UID.replace('3f', '4f'), noon)];
     expect(new Set(ids).size).toBe(3);
   });
   it('contains its moment, from 2000 to 2100', () => {
@@ -199,8 +195,7 @@ describe('a target that had acknowledged an attempt, and no longer has it when i
   const doubt = { inDoubtUntil: noon, lookups: 0 };
   it('gets it again under at least once, and never under at most once', () => {
     const asking = { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 };
-    const ask = (delivery: Delivery) =>
-      afterLookup({ kind: 'notArrived' }, { ...run, doubt, delivery }, asking);
+    const ask = (delivery: Delivery) => afterLookup({ kind: 'notArrived' }, { ...run, doubt, delivery }, asking);
     expect(ask('atLeastOnce')).toBe('send');
     expect(ask('atMostOnce')).toMatchObject({ status: 'unknown', error: { kind: 'expired' } });
   });
@@ -229,10 +224,7 @@ describe('the attempt log', () => {
   it('for a worker that claimed it after another one comes from its run too', () => {
     const entry = { attempt: 1, outcome: 'unknown' } as AttemptEntry;
     const pulled = { attempts: 2, queue: 'q' };
-    expect(logOf({ ...pulled, attemptLog: [entry] })).toMatchObject([
-      entry,
-      { attempt: 2, outcome: 'accepted' },
-    ]);
+    expect(logOf({ ...pulled, attemptLog: [entry] })).toMatchObject([entry, { attempt: 2, outcome: 'accepted' }]);
     const again = { ...entry, attempt: 2 };
     expect(logOf({ ...pulled, attemptLog: [entry, again] })).toEqual([entry, again]);
   });

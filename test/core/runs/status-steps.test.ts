@@ -58,8 +58,7 @@ describe('the steps of a run', () => {
   });
 
   it('lead from every open status to an end, and from no success anywhere', () => {
-    for (const from of ['waiting', 'pending', 'running'] as const)
-      expect(mayBecome(from, 'cancelled')).toBe(true);
+    for (const from of ['waiting', 'pending', 'running'] as const) expect(mayBecome(from, 'cancelled')).toBe(true);
     expect(RUN_STATUSES.filter((to) => mayBecome('succeeded', to))).toEqual(['succeeded']);
   });
 });
@@ -78,22 +77,18 @@ describe('the pages', () => {
 
   test('concepts.md draws each step', () => {
     const aliases = new Map<string, string>();
-    for (const [, list = '', alias = ''] of concepts.matchAll(/^ *state "(.+)" as (\w+)$/gm))
-      aliases.set(alias, list);
-    const drawn = [...concepts.matchAll(/^ *(\[\*\]|\w+) --> (\w+): .+$/gm)].flatMap(
-      ([, from = '', to = '']) =>
-        arrowsOf(listOf(from === '[*]' ? 'recorded' : (aliases.get(from) ?? from)), [to]),
+    for (const [, list = '', alias = ''] of concepts.matchAll(/^ *state "(.+)" as (\w+)$/gm)) aliases.set(alias, list);
+    const drawn = [...concepts.matchAll(/^ *(\[\*\]|\w+) --> (\w+): .+$/gm)].flatMap(([, from = '', to = '']) =>
+      arrowsOf(listOf(from === '[*]' ? 'recorded' : (aliases.get(from) ?? from)), [to]),
     );
     expect(new Set(drawn)).toEqual(ARROWS);
   });
 
   test('architecture.md draws each step', () => {
-    const [, drawing = ''] =
-      /## What a run can be\n\n```\n([^]*?)```/.exec(textOf('docs/architecture.md')) ?? [];
+    const [, drawing = ''] = /## What a run can be\n\n```\n([^]*?)```/.exec(textOf('docs/architecture.md')) ?? [];
     let from = '';
     const drawn = drawing.split('\n').flatMap((line) => {
-      const [, first, to] =
-        /^ *([a-z, ]*[a-z])? *[─┬├└]+► ([a-z]+(?:, [a-z]+)*)(?: {2}.*)?$/.exec(line) ?? [];
+      const [, first, to] = /^ *([a-z, ]*[a-z])? *[─┬├└]+► ([a-z]+(?:, [a-z]+)*)(?: {2}.*)?$/.exec(line) ?? [];
       from = first ?? from;
       return to === undefined ? [] : arrowsOf(listOf(from), listOf(to));
     });
@@ -130,9 +125,7 @@ describe('a statement that gives a run a status', () => {
     const named = new Map<string, Set<string>>();
     for (const file of files) {
       const text = textOf(file);
-      for (const [, from = '', to = '', by = ''] of text.matchAll(
-        /\bstepTo\(('\w+'|null), '(\w+)', '(\w+)'\)/g,
-      )) {
+      for (const [, from = '', to = '', by = ''] of text.matchAll(/\bstepTo\(('\w+'|null), '(\w+)', '(\w+)'\)/g)) {
         expect(text).toMatch(new RegExp(`^export async function ${by}\\b`, 'm'));
         const arrow = `${from === 'null' ? 'recorded' : from.slice(1, -1)} ${to}`;
         named.set(by, (named.get(by) ?? new Set()).add(arrow));

@@ -247,10 +247,7 @@ describe('a log of attempts', () => {
     } as const;
     expect(withAttempt(log, entryOfOther)).toEqual(log);
     expect(withAttempt(log, entryOfOther, () => false)).toEqual(log);
-    expect(withAttempt(log, entryOfOther, ({ outcome }) => outcome === 'rejected')).toEqual([
-      entry(1),
-      better,
-    ]);
+    expect(withAttempt(log, entryOfOther, ({ outcome }) => outcome === 'rejected')).toEqual([entry(1), better]);
   });
 
   it('is a new one each time', () => {

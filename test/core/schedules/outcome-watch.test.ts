@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type OutcomeWatch,
-  judgeLateness,
-  watchAfterEdit,
-} from '../../../src/core/schedules/outcome-watch.ts';
+import { type OutcomeWatch, judgeLateness, watchAfterEdit } from '../../../src/core/schedules/outcome-watch.ts';
 import type { ScheduleStatus } from '../../../src/core/schedules/schedule.ts';
 import { definitionOf } from '../../support/pipeline.ts';
 
@@ -60,9 +56,7 @@ describe('after an edit', () => {
   const at = T + 10 * MINUTE;
 
   it('a schedule that has neither field has no state', () => {
-    expect(
-      watchAfterEdit(WATCH, { before: stands('active', 60), after: stands('active', null), at }),
-    ).toBeNull();
+    expect(watchAfterEdit(WATCH, { before: stands('active', 60), after: stands('active', null), at })).toBeNull();
   });
 
   it('time counts from the creation, from setting the field, from a resume, and otherwise goes on', () => {
@@ -93,10 +87,8 @@ describe('after an edit', () => {
 
   it('failures count from enabling the schedule or setting the number, and otherwise go on', () => {
     const since = (before: ReturnType<typeof stands> | null, known: number | null) =>
-      watchAfterEdit(
-        { ...WATCH, pauseAfterFailures: known },
-        { before, after: stands('active', null, 5), at },
-      )?.failuresSince;
+      watchAfterEdit({ ...WATCH, pauseAfterFailures: known }, { before, after: stands('active', null, 5), at })
+        ?.failuresSince;
     expect(since(stands('active', null, 3), 3)).toBe(T);
     expect(since(stands('paused', null, 3), 3)).toBe(at);
     expect(since(stands('active', 60), null)).toBe(at);

@@ -45,14 +45,8 @@ const TABLE: [open: string, expected: Record<Overlap, string>][] = [
       replace: 'cancelled a, cancelled b, cancelled c, pending d',
     },
   ],
-  [
-    'pending a, waiting b',
-    { allow: 'pending b', skip: 'skipped b', queue: '', replace: 'cancelled a, pending b' },
-  ],
-  [
-    'running a, waiting b',
-    { allow: 'pending b', skip: 'skipped b', queue: '', replace: 'cancelled a, pending b' },
-  ],
+  ['pending a, waiting b', { allow: 'pending b', skip: 'skipped b', queue: '', replace: 'cancelled a, pending b' }],
+  ['running a, waiting b', { allow: 'pending b', skip: 'skipped b', queue: '', replace: 'cancelled a, pending b' }],
   [
     'running a, waiting b, waiting c, waiting d',
     {

@@ -23,9 +23,7 @@ const GIVEN: HttpTarget<string> = targetAt('https://a.example/x?{{runId}}', {
 });
 const sealed = (given: HttpTarget = GIVEN, before: HttpTarget | null = null, ring = SECRETS) =>
   sealTarget(given, { ring, uid: 'u', before }).target;
-const NEWER = ringOf(
-  `newer:${Buffer.alloc(32, 9).toString('base64')},test:${Buffer.alloc(32, 7).toString('base64')}`,
-);
+const NEWER = ringOf(`newer:${Buffer.alloc(32, 9).toString('base64')},test:${Buffer.alloc(32, 7).toString('base64')}`);
 
 test('every header value and secret is encrypted, and nothing else', () => {
   const stored = sealed();

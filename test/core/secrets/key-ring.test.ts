@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  CannotOpen,
-  createKeyRing,
-  parseSecretKeys,
-  webhookKey,
-} from '../../../src/core/secrets/key-ring.ts';
+import { CannotOpen, createKeyRing, parseSecretKeys, webhookKey } from '../../../src/core/secrets/key-ring.ts';
 
 const bytes = (fill: number, length = 32) => Buffer.alloc(length, fill);
 const base64 = (fill: number, length = 32) => bytes(fill, length).toString('base64');

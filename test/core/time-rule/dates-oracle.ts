@@ -63,8 +63,7 @@ function isInTurn({ every }: Walk, day: number): boolean {
   const first = new Date(`${every.from}T00:00Z`);
   const date = new Date(day * DAY_MS);
   if (every.unit === 'month') {
-    const months =
-      (date.getUTCFullYear() - first.getUTCFullYear()) * 12 + date.getUTCMonth() - first.getUTCMonth();
+    const months = (date.getUTCFullYear() - first.getUTCFullYear()) * 12 + date.getUTCMonth() - first.getUTCMonth();
     return months % every.n === 0;
   }
   if (every.unit === 'day') return ((date.getTime() - first.getTime()) / DAY_MS) % every.n === 0;

@@ -21,9 +21,7 @@ export function dayCaseNear({ expression, zone, from }: Triple): DayCase {
     ...{ expressions, zone: zone ?? 'UTC', from },
     since: random.chance(0.3) ? from + Math.round(random.between(-40, 40) * DAY_MS) : 0,
     dates: entriesNear(random, from, 4),
-    weekdays: random.chance(0.5)
-      ? random.pick([['sat', 'sun'], ['sun'], ['fri', 'sat'], [random.pick(WEEKDAYS)]])
-      : [],
+    weekdays: random.chance(0.5) ? random.pick([['sat', 'sun'], ['sun'], ['fri', 'sat'], [random.pick(WEEKDAYS)]]) : [],
     versions: [versionsNear(random, from), versionsNear(random, from)],
     every: alsoEvery ? everyNear(random, from) : null,
     pick: kind === 'pick' ? pickOf(random) : null,

@@ -100,7 +100,5 @@ function ask(one: DayCase): ExpectedFire[] {
 }
 
 function inText(fires: readonly ExpectedFire[]): string {
-  return fires
-    .map(({ at, from }) => new Date(at).toISOString() + (from === null ? '' : ` (${from})`))
-    .join(' ');
+  return fires.map(({ at, from }) => new Date(at).toISOString() + (from === null ? '' : ` (${from})`)).join(' ');
 }

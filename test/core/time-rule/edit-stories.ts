@@ -96,9 +96,7 @@ function changed(random: Random, present: Definition, middle: number): Definitio
 
 function entriesNear(random: Random, middle: number, most: number): string[] {
   return Array.from({ length: Math.floor(random.between(0, most + 1)) }, () => {
-    const first = Math.floor(
-      (middle + random.between(-EDITED_DAYS / 2 - 3, EDITED_DAYS / 2 + 5) * DAY_MS) / DAY_MS,
-    );
+    const first = Math.floor((middle + random.between(-EDITED_DAYS / 2 - 3, EDITED_DAYS / 2 + 5) * DAY_MS) / DAY_MS);
     if (random.chance(0.5)) return dateOf(first);
     return `${dateOf(first)}/${dateOf(first + Math.floor(random.between(0, random.chance(0.1) ? 40 : 5)))}`;
   });

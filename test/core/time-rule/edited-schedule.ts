@@ -39,13 +39,7 @@ class EditedSchedule {
     this.#versions = calendars.map((dates) => [{ version: 1, at: 0, dates }]);
     this.#updatedAt = start;
     this.#definition = this.#stored(definition);
-    this.#cursor = cursorUnder(
-      this.#definition,
-      null,
-      this.#identity,
-      start,
-      this.#calendars(),
-    ).nextOccurrenceAt;
+    this.#cursor = cursorUnder(this.#definition, null, this.#identity, start, this.#calendars()).nextOccurrenceAt;
   }
 
   apply(edit: Edit): void {

@@ -11,10 +11,9 @@ import {
 import { type Walk, beginOf, dayOf, firesOn, walkOf } from './walked-dates.ts';
 
 /** What a user asks a schedule to do, from one edit of it to the next. */
-export type Definition = Pick<
-  DayCase,
-  'expressions' | 'dates' | 'weekdays' | 'every' | 'pick' | 'onExcluded'
-> & { namesCalendars: boolean };
+export type Definition = Pick<DayCase, 'expressions' | 'dates' | 'weekdays' | 'every' | 'pick' | 'onExcluded'> & {
+  namesCalendars: boolean;
+};
 
 export type Edit = { at: number } & (
   { definition: Definition } | { calendar: 0 | 1; dates: string[]; reachesLater: boolean }
@@ -89,8 +88,7 @@ function chaptersOf({ zone, start, end, definition, calendars, edits }: Story): 
   };
   const chapters = [chapter(start, edits[0]?.at ?? end, true)];
   edits.forEach((edit, index) => {
-    const isNewDefinition =
-      'definition' in edit && JSON.stringify(edit.definition) !== JSON.stringify(present);
+    const isNewDefinition = 'definition' in edit && JSON.stringify(edit.definition) !== JSON.stringify(present);
     if (isNewDefinition) [present, since] = [edit.definition, edit.at];
     else if ('calendar' in edit) versions[edit.calendar]?.push({ at: edit.at, dates: edit.dates });
     chapters.push(chapter(edit.at, edits[index + 1]?.at ?? end, isNewDefinition));

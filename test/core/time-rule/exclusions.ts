@@ -34,11 +34,7 @@ export function exclusionNear(triple: Triple): Excluding {
 }
 
 /** By comparing texts: the dates of ISO 8601 are in the order of the days. */
-function excludes(
-  { dates, versions }: Pick<Excluding, 'dates' | 'versions'>,
-  fire: number,
-  date: string,
-): boolean {
+function excludes({ dates, versions }: Pick<Excluding, 'dates' | 'versions'>, fire: number, date: string): boolean {
   const inForce = versions.map((ofOne) => ofOne.filter(({ at }) => at < fire).at(-1)?.dates ?? []);
   return [...dates, ...inForce.flat()].some((entry) => {
     const [first = '', last = first] = entry.split('/');

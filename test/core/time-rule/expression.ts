@@ -14,9 +14,7 @@ export interface Selection {
 export function select(expression: string): Selection {
   const fields = (NICKNAMES[expression.toLowerCase()] ?? expression).split(' ');
   const hasSeconds = fields.length === 6;
-  const [second, minute, hour, dayOfMonth, month, dayOfWeek] = (
-    hasSeconds ? fields : ['0', ...fields]
-  ) as Six;
+  const [second, minute, hour, dayOfMonth, month, dayOfWeek] = (hasSeconds ? fields : ['0', ...fields]) as Six;
   const hours = numbers(hour, 0, 23, []);
   return {
     seconds: [...numbers(second, 0, 59, [])].sort((one, other) => one - other),

@@ -8,9 +8,7 @@ export function expressionNear(random: Random, localMinute: number): string {
     Math.min(high, Math.max(low, value + random.pick([-2, -1, -1, 0, 0, 0, 1, 1, 2])));
   const hour = (): number => (random.chance(0.75) ? around(date.getUTCHours(), 0, 23) : whole(random, 0, 23));
   const fields = [
-    plain(random, 0, 59, () =>
-      random.pick([0, 0, 15, 30, 45, 59, whole(random, 0, 59), whole(random, 0, 59)]),
-    ),
+    plain(random, 0, 59, () => random.pick([0, 0, 15, 30, 45, 59, whole(random, 0, 59), whole(random, 0, 59)])),
     hours(random, hour),
     ...dayFields(random, date),
   ];
@@ -32,8 +30,7 @@ function seconds(random: Random): string {
 }
 
 function hours(random: Random, hour: () => number): string {
-  if (random.chance(0.3))
-    return random.pick(['*', '*', '*', '*/1', '0-23', '0-23/1', '0-11,12-23', '*/2,1-23/2']);
+  if (random.chance(0.3)) return random.pick(['*', '*', '*', '*/1', '0-23', '0-23/1', '0-11,12-23', '*/2,1-23/2']);
   return plain(random, 0, 23, hour);
 }
 

@@ -30,9 +30,7 @@ export function expectedFires(
 ): Expectation {
   const selections = [cron].flat().map(select);
   const clock = localClock(zone);
-  const walk = together(
-    selections.map((one) => (one.periodic ? periodic(one, clock) : timeOfDay(one, clock))),
-  );
+  const walk = together(selections.map((one) => (one.periodic ? periodic(one, clock) : timeOfDay(one, clock))));
   const fires: number[] = [];
   const notes: Note[] = [];
   const today = Math.floor(from / 60_000 / DAY);
@@ -97,8 +95,7 @@ function timeOfDay(selection: Selection, clock: LocalClock): Walk {
   return (start, onFire) => {
     if (start !== next) {
       latest = Number.NEGATIVE_INFINITY;
-      for (let minute = start - WARM_UP; minute < start; minute += 1)
-        latest = Math.max(latest, clock(minute));
+      for (let minute = start - WARM_UP; minute < start; minute += 1) latest = Math.max(latest, clock(minute));
     }
     next = start + DAY;
     for (let minute = start; minute < next; minute += 1) {
@@ -129,15 +126,8 @@ function anyOf(matches: (local: number) => boolean, first: number, end: number):
   return false;
 }
 
-function emitSeconds(
-  { seconds }: Selection,
-  minute: number,
-  onFire: OnFire,
-  startIsEmitted = false,
-): boolean {
-  return seconds.some(
-    (second) => !(startIsEmitted && second === 0) && onFire(minute * 60_000 + second * 1000, false),
-  );
+function emitSeconds({ seconds }: Selection, minute: number, onFire: OnFire, startIsEmitted = false): boolean {
+  return seconds.some((second) => !(startIsEmitted && second === 0) && onFire(minute * 60_000 + second * 1000, false));
 }
 
 function matcher(selection: Selection): (local: number) => boolean {

@@ -63,13 +63,9 @@ describe('a cron expression fires when, and only when, its zone’s wall clock s
     },
   );
 
-  it.each(shards)(
-    `in each of ${TRIPLES_PER_SHARD} of them (part %d of ${SHARDS})`,
-    { tags: [LONG] },
-    (shard) => {
-      holdsFor(triples(shard, TRIPLES_PER_SHARD));
-    },
-  );
+  it.each(shards)(`in each of ${TRIPLES_PER_SHARD} of them (part %d of ${SHARDS})`, { tags: [LONG] }, (shard) => {
+    holdsFor(triples(shard, TRIPLES_PER_SHARD));
+  });
 });
 
 describe('a cron expression with excluded days fires when, and only when, the wall clock shows a day that is not excluded', () => {
@@ -80,8 +76,7 @@ describe('a cron expression with excluded days fires when, and only when, the wa
   };
   // Excluded days lie between 2000 and 2100.
   const isOfThisCentury = ({ from }: Triple) => from > Date.UTC(2000, 0, 15);
-  const cases = (shard: number, count: number) =>
-    triples(shard, count).filter(isOfThisCentury).map(exclusionNear);
+  const cases = (shard: number, count: number) => triples(shard, count).filter(isOfThisCentury).map(exclusionNear);
 
   it(`in the first ${FEW_EXCLUDING} random cases around changes of the clocks, and around edits of two calendars`, () => {
     const asked = cases(0, FEW_EXCLUDING);
@@ -131,9 +126,7 @@ function difference({ expression, zone, from }: Triple): string[] {
       const note = times.noteOf(fire);
       if (note === notes[index]) return [];
       const text = `expected the note ${notes[index] ?? 'null'}; got ${note ?? 'null'}`;
-      return [
-        `${JSON.stringify(expression)} in ${zone ?? 'null'} at ${new Date(fire).toISOString()}: ${text}`,
-      ];
+      return [`${JSON.stringify(expression)} in ${zone ?? 'null'} at ${new Date(fire).toISOString()}: ${text}`];
     });
   }
   const then = fires.length < FIRES ? `, then none before ${textOf(horizon)}` : '';
@@ -143,12 +136,7 @@ function difference({ expression, zone, from }: Triple): string[] {
   ];
 }
 
-function ask(
-  expression: Triple['expression'],
-  zone: string | null,
-  from: number,
-  count: number,
-): (number | null)[] {
+function ask(expression: Triple['expression'], zone: string | null, from: number, count: number): (number | null)[] {
   const times = cronTimes(expression, zone, '');
   const found: (number | null)[] = [];
   let after: number | null = from;

@@ -1,13 +1,6 @@
 import { type Random, createRandom } from '../../chaos/random.ts';
 import { expressionNear } from './expressions.ts';
-import {
-  FIRST_YEAR,
-  LAST_YEAR,
-  type Transition,
-  allZones,
-  pastTransitions,
-  recentTransitions,
-} from './zones.ts';
+import { FIRST_YEAR, LAST_YEAR, type Transition, allZones, pastTransitions, recentTransitions } from './zones.ts';
 
 /** A schedule, and the instant after which its next fires are asked for. */
 export interface Triple {
@@ -58,8 +51,7 @@ function around(random: Random, transition: Transition): Triple {
 /** Mostly within two days; often within the hours that matter, and on the very edges. */
 function fromNear(random: Random, at: number): number {
   const kind = random.next();
-  if (kind < 0.1)
-    return at + random.pick([-1000, -1, 0, 1, 1000, 3_600_000 - 1, 3_600_000, 1_800_000, -3_600_000]);
+  if (kind < 0.1) return at + random.pick([-1000, -1, 0, 1, 1000, 3_600_000 - 1, 3_600_000, 1_800_000, -3_600_000]);
   const reach = kind < 0.5 ? 3 * 3_600_000 : 2 * DAY_MS;
   const away = Math.round(random.between(-reach, reach));
   return at + (random.chance(0.8) ? away - (away % 1000) : away);

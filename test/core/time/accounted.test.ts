@@ -3,13 +3,7 @@ import { type Cursor, cursorUnder, movesTimes } from '../../../src/core/time/def
 import { type Instant, isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import {
-  type PlannedFire,
-  horizonOf,
-  plannedFire,
-  skippedFires,
-  walkDue,
-} from '../../../src/core/time/plan-due.ts';
+import { type PlannedFire, horizonOf, plannedFire, skippedFires, walkDue } from '../../../src/core/time/plan-due.ts';
 import { type VersionSpan, createExpectation } from '../../../src/core/time/expected-occurrences.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type PlannedRun, accountFor } from '../../../src/core/time/occurrences.ts';
@@ -36,10 +30,7 @@ function randomOf(seed: number) {
 /** What a caller asked to skip: some of all moments. */
 const SKIPS = { has: (at: Instant) => Math.floor(at / MINUTE) % 13 === 7 } as ReadonlySet<Instant>;
 const ASKED = { reason: null, made: false };
-const skips = { get: (at: Instant) => (SKIPS.has(at) ? ASKED : undefined) } as ReadonlyMap<
-  Instant,
-  typeof ASKED
->;
+const skips = { get: (at: Instant) => (SKIPS.has(at) ? ASKED : undefined) } as ReadonlyMap<Instant, typeof ASKED>;
 
 type Random = ReturnType<typeof randomOf>;
 
@@ -120,8 +111,7 @@ function simulate(seed: number) {
 
   let now = START;
   for (let round = 0; round < 40; round += 1) {
-    now +=
-      random.pick([1000, MINUTE, 7 * MINUTE, HOUR, 5 * HOUR, 20 * HOUR, 70 * HOUR]) + random.below(5) * 250;
+    now += random.pick([1000, MINUTE, 7 * MINUTE, HOUR, 5 * HOUR, 20 * HOUR, 70 * HOUR]) + random.below(5) * 250;
     if (random.below(4) === 0) edit(now);
     else cursor = plan(now);
   }
@@ -131,65 +121,59 @@ function simulate(seed: number) {
 const seen = new Set<string>();
 
 describe('whatever is edited, and however long no instance plans', () => {
-  test.each(Array.from({ length: SEEDS }, (_, seed) => seed))(
-    'every occurrence is accounted for (%i)',
-    (seed) => {
-      const { identity, versions, runs, cursor, now } = simulate(seed);
-      const expectation = createExpectation({
-        after: { fireAt: START - 24 * HOUR, uid: FIRST },
-        to: now + HOUR,
-        max: 100_000,
-      });
-      for (const [index, { at, definition }] of versions.entries()) {
-        const span: VersionSpan = {
-          uid: UID,
-          version: index + 1,
-          identity,
-          enabled: definition.enabled,
-          timing: definition,
-          since: at,
-          until: versions[index + 1]?.at ?? null,
-        };
-        Array.from(expectation.add(span));
-      }
-      const inPeriod = runs.filter(({ scheduledFor }) => scheduledFor < now + HOUR);
-      const { nextOccurrenceAt } = cursor;
-      const current = { uid: UID, nextOccurrenceAt, inError: false, skips: SKIPS, goesOnAfter: now };
-      const planning = { now, horizon: horizonOf(now, RETENTION_DAYS), current };
-      const occurrences = accountFor(expectation.list(), inPeriod, [], planning);
+  test.each(Array.from({ length: SEEDS }, (_, seed) => seed))('every occurrence is accounted for (%i)', (seed) => {
+    const { identity, versions, runs, cursor, now } = simulate(seed);
+    const expectation = createExpectation({
+      after: { fireAt: START - 24 * HOUR, uid: FIRST },
+      to: now + HOUR,
+      max: 100_000,
+    });
+    for (const [index, { at, definition }] of versions.entries()) {
+      const span: VersionSpan = {
+        uid: UID,
+        version: index + 1,
+        identity,
+        enabled: definition.enabled,
+        timing: definition,
+        since: at,
+        until: versions[index + 1]?.at ?? null,
+      };
+      Array.from(expectation.add(span));
+    }
+    const inPeriod = runs.filter(({ scheduledFor }) => scheduledFor < now + HOUR);
+    const { nextOccurrenceAt } = cursor;
+    const current = { uid: UID, nextOccurrenceAt, inError: false, skips: SKIPS, goesOnAfter: now };
+    const planning = { now, horizon: horizonOf(now, RETENTION_DAYS), current };
+    const occurrences = accountFor(expectation.list(), inPeriod, [], planning);
 
-      expect(
-        occurrences.filter(({ reason }) => reason === 'unknown').map(({ fireAt }) => isoInstant(fireAt)),
-      ).toEqual([]);
-      for (const { state, reason } of occurrences) seen.add(reason === null ? state : `${state} ${reason}`);
-      const moments = occurrences.map(({ fireAt }) => fireAt);
-      expect(new Set(moments).size).toBe(moments.length);
-      expect(moments).toEqual([...moments].sort((a, b) => a - b));
-      // Every run is told, and everything that ran is told as fired or skipped by policy.
-      const own = new Map(runs.map((run) => [run.scheduledFor, run.id]));
-      expect([...own.keys()].filter((at) => !moments.includes(at))).toEqual([]);
-      for (const { fireAt, state, reason, runId } of occurrences) {
-        const run = own.get(fireAt);
-        if (SKIPS.has(fireAt))
-          expect(['skipped request', 'paused', 'missed retention']).toContain(
-            `${state} ${reason ?? ''}`.trim(),
-          );
-        else if (run !== undefined)
-          expect([state, runId]).toEqual([state === 'missed' ? 'missed' : 'fired', run]);
-        else expect(['missed', 'paused', 'upcoming']).toContain(state);
-        if (state === 'missed' && reason !== 'retention') expect(runId).not.toBeNull();
-        if (state === 'upcoming') expect(fireAt).toBeGreaterThanOrEqual(cursor.nextOccurrenceAt ?? Infinity);
-      }
-      // What is told as missed is counted by its record. Jitter can make two versions explain what is told once.
-      const jittered = versions.some(({ definition }) => definition.jitterSeconds > 0);
-      const missed = occurrences.filter(({ fireAt, state }) => state === 'missed' && !own.has(fireAt));
-      for (const { id, coalesced } of runs) {
-        const count = missed.filter(({ runId }) => runId === id).length;
-        expect(count).toBeLessThanOrEqual(coalesced);
-        if (!jittered) expect(count).toBe(coalesced);
-      }
-    },
-  );
+    expect(occurrences.filter(({ reason }) => reason === 'unknown').map(({ fireAt }) => isoInstant(fireAt))).toEqual(
+      [],
+    );
+    for (const { state, reason } of occurrences) seen.add(reason === null ? state : `${state} ${reason}`);
+    const moments = occurrences.map(({ fireAt }) => fireAt);
+    expect(new Set(moments).size).toBe(moments.length);
+    expect(moments).toEqual([...moments].sort((a, b) => a - b));
+    // Every run is told, and everything that ran is told as fired or skipped by policy.
+    const own = new Map(runs.map((run) => [run.scheduledFor, run.id]));
+    expect([...own.keys()].filter((at) => !moments.includes(at))).toEqual([]);
+    for (const { fireAt, state, reason, runId } of occurrences) {
+      const run = own.get(fireAt);
+      if (SKIPS.has(fireAt))
+        expect(['skipped request', 'paused', 'missed retention']).toContain(`${state} ${reason ?? ''}`.trim());
+      else if (run !== undefined) expect([state, runId]).toEqual([state === 'missed' ? 'missed' : 'fired', run]);
+      else expect(['missed', 'paused', 'upcoming']).toContain(state);
+      if (state === 'missed' && reason !== 'retention') expect(runId).not.toBeNull();
+      if (state === 'upcoming') expect(fireAt).toBeGreaterThanOrEqual(cursor.nextOccurrenceAt ?? Infinity);
+    }
+    // What is told as missed is counted by its record. Jitter can make two versions explain what is told once.
+    const jittered = versions.some(({ definition }) => definition.jitterSeconds > 0);
+    const missed = occurrences.filter(({ fireAt, state }) => state === 'missed' && !own.has(fireAt));
+    for (const { id, coalesced } of runs) {
+      const count = missed.filter(({ runId }) => runId === id).length;
+      expect(count).toBeLessThanOrEqual(coalesced);
+      if (!jittered) expect(count).toBe(coalesced);
+    }
+  });
 
   test('and every kind of event occurred', () => {
     expect([...seen].sort()).toEqual(EVERYTHING);

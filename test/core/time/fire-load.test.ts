@@ -41,21 +41,14 @@ function walked(schedules: readonly Given[], { from, to, bucketMs }: LoadPeriod)
 }
 
 const KINDS: Record<string, Given[]> = {
-  'expressions that many have': Array.from({ length: 50 }, (_, n) =>
-    given({ cron: '*/5 * * * *' }, `job-${n}`),
-  ),
+  'expressions that many have': Array.from({ length: 50 }, (_, n) => given({ cron: '*/5 * * * *' }, `job-${n}`)),
   'several expressions, some moments of which coincide': [
     given({ cron: ['0 * * * *', '*/20 * * * *', '7 10 * * *'] }),
     given({ cron: ['0 * * * *', '*/20 * * * *', '7 10 * * *'] }, 'other'),
     given({ cron: ['H * * * *', '*/20 * * * *'], jitterSeconds: 700 }, 'hashed'),
   ],
-  'expressions in zones': [
-    given({ cron: '30 2 * * *', timezone: 'Asia/Tokyo' }),
-    given({ cron: '0 * * * *' }),
-  ],
-  'expressions picked by the id': Array.from({ length: 40 }, (_, n) =>
-    given({ cron: 'H * * * *' }, `job-${n}`),
-  ),
+  'expressions in zones': [given({ cron: '30 2 * * *', timezone: 'Asia/Tokyo' }), given({ cron: '0 * * * *' })],
+  'expressions picked by the id': Array.from({ length: 40 }, (_, n) => given({ cron: 'H * * * *' }, `job-${n}`)),
   'jitter within a bucket and beyond it': [
     given({ cron: '* * * * *', jitterSeconds: 30 }),
     given({ cron: '0 * * * *', jitterSeconds: 3600 }),
@@ -142,9 +135,7 @@ describe('the load of a period', () => {
     Array.from(few.leaveOut(skipped.timing, skipped.identity, [FROM, FROM + HOUR]));
     Array.from(few.add(skipped.timing, skipped.identity));
     for (let n = 0; n < 3000; n += 1)
-      Array.from(
-        few.add(given({ everySeconds: 3600 }, `job-${n}`).timing, { id: `job-${n}`, createdAt: FROM }),
-      );
+      Array.from(few.add(given({ everySeconds: 3600 }, `job-${n}`).timing, { id: `job-${n}`, createdAt: FROM }));
     Array.from(few.finish());
     expect(few.firing()).toHaveLength(1000);
     expect(few.firing()[999]).toEqual({ id: 'job-1898', fires: 5 });
@@ -152,9 +143,7 @@ describe('the load of a period', () => {
   });
 
   test('is refused if it takes too many steps', () => {
-    const jittered = Array.from({ length: 100 }, (_, n) =>
-      given({ cron: '* * * * *', jitterSeconds: 1 }, `job-${n}`),
-    );
+    const jittered = Array.from({ length: 100 }, (_, n) => given({ cron: '* * * * *', jitterSeconds: 1 }, `job-${n}`));
     expect(() => counted(jittered, PERIOD, 10_000)).toThrow(LoadTooLarge);
   });
 

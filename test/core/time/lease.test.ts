@@ -28,12 +28,7 @@ describe('a lease', () => {
 
 describe('declaring others dead', () => {
   /** Beats every 2 s of the monotonic clock, answered within 10 ms. */
-  function beats(
-    from: number,
-    count: number,
-    databaseAhead = 0,
-    streak: BeatStreak | null = null,
-  ): BeatStreak {
+  function beats(from: number, count: number, databaseAhead = 0, streak: BeatStreak | null = null): BeatStreak {
     let state = streak;
     for (let n = 0; n < count; n += 1) {
       const sentAt = from + n * 2_000;

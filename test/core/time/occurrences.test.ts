@@ -34,14 +34,7 @@ interface GivenSpan {
   timing?: Partial<Timing>;
 }
 
-function span({
-  version = 1,
-  uid = A,
-  since,
-  until,
-  enabled = true,
-  timing: given = {},
-}: GivenSpan): VersionSpan {
+function span({ version = 1, uid = A, since, until, enabled = true, timing: given = {} }: GivenSpan): VersionSpan {
   return {
     uid,
     version,
@@ -97,10 +90,7 @@ function expectationOf(from: string, to: string, max = 1000, uid = FIRST) {
   return createExpectation({ after: { fireAt: at(from), uid }, to: at(to), max });
 }
 
-function expectedOf(
-  spans: readonly VersionSpan[],
-  ...[from, to, max, uid]: Parameters<typeof expectationOf>
-) {
+function expectedOf(spans: readonly VersionSpan[], ...[from, to, max, uid]: Parameters<typeof expectationOf>) {
   const expectation = expectationOf(from, to, max, uid);
   for (const one of spans) Array.from(expectation.add(one));
   return expectation.list();
@@ -111,8 +101,7 @@ const withVersions = (list: ReturnType<typeof expectedOf>) =>
 const clocksOf = (list: readonly Position[]) => list.map(({ fireAt }) => clock(fireAt));
 
 /** When the occurrence of 10:00 is due. */
-const dueOf = (timing: Partial<Timing>) =>
-  fireTimes(timingOf(timing), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
+const dueOf = (timing: Partial<Timing>) => fireTimes(timingOf(timing), { id: 'job', createdAt: 0 }).dueAt(at('10:00'));
 
 const JITTER = { cron: '0 * * * *', jitterSeconds: 3599 };
 
@@ -201,12 +190,7 @@ describe('what a version explains', () => {
       span({ version: 2, since: '10:01', until: '10:02', timing: { cron: '* * * * *' } }),
       span({ version: 3, since: '10:02', timing: JITTER }),
     ];
-    expect(withVersions(expectedOf(spans, '09:30', '11:01'))).toEqual([
-      '10:00 v1',
-      '10:01 v1',
-      '10:02 v2',
-      '11:00 v3',
-    ]);
+    expect(withVersions(expectedOf(spans, '09:30', '11:01'))).toEqual(['10:00 v1', '10:01 v1', '10:02 v2', '11:00 v3']);
   });
 
   test('for an interval depends on the creation of the schedule', () => {
@@ -269,9 +253,7 @@ describe('what became of an occurrence', () => {
   });
 
   test('or from the record that stands for it, with the answer of its catch-up', () => {
-    const record = (more: Partial<PlannedRun>) => [
-      run('10:20', { coalesced: 2, coalescedFrom: at('10:00'), ...more }),
-    ];
+    const record = (more: Partial<PlannedRun>) => [run('10:20', { coalesced: 2, coalescedFrom: at('10:00'), ...more })];
     const under = (catchUp: Timing['catchUp'], more: Partial<PlannedRun> = {}) =>
       linesOf([span({ since: '00:00', timing: { catchUp } })], record(more), half);
     const both = (reason: string, own: string) => [
@@ -343,10 +325,7 @@ describe('what became of an occurrence', () => {
     });
     expect(inError.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v1 upcoming error']);
     // An edit that leaves the times alone does not plan what cannot be planned.
-    const edited = [
-      span({ version: 1, since: '00:00', until: '10:15' }),
-      span({ version: 2, since: '10:15' }),
-    ];
+    const edited = [span({ version: 1, since: '00:00', until: '10:15' }), span({ version: 2, since: '10:15' })];
     const late = linesOf(edited, [run('10:00')], { ...half, cursor: '10:10', inError: true });
     expect(late.slice(1)).toEqual(['10:10 v1 upcoming error', '10:20 v2 upcoming error']);
   });
@@ -379,11 +358,7 @@ describe('what became of an occurrence', () => {
   test('is no pause if a record of the time around covers it, and no pause if it is still to come', () => {
     const paused = [span({ since: '00:00', enabled: false })];
     const record = run('11:00', { coalesced: 9, coalescedFrom: at('09:00') });
-    expect(linesOf(paused, [record], half)).toEqual([
-      '10:00 v1 paused',
-      '10:10 v1 paused',
-      '10:20 v1 paused',
-    ]);
+    expect(linesOf(paused, [record], half)).toEqual(['10:00 v1 paused', '10:10 v1 paused', '10:20 v1 paused']);
     const toCome = linesOf(paused, [], { ...half, now: '09:00' });
     expect(toCome.map((line) => line.slice(9))).toEqual(['paused', 'paused', 'paused']);
   });

@@ -52,42 +52,19 @@ describe('a fire that a caller asked to skip is recorded for itself, and takes n
   it.each([
     [{ graceSeconds: 200 }, '12:08:00', ['12:08:00 request', '12:09:00 schedule', '12:10:00 schedule']],
     [{ graceSeconds: 200 }, '12:10:00', ['12:08:00 schedule', '12:09:00 schedule', '12:10:00 request']],
-    [
-      { catchUp: 'skip', graceSeconds: 40 },
-      '12:09:00',
-      ['12:08:00 missed', '12:09:00 request', '12:10:00 schedule'],
-    ],
-    [
-      { catchUp: 'skip', graceSeconds: 40 },
-      '12:08:00',
-      ['12:08:00 request', '12:09:00 missed', '12:10:00 schedule'],
-    ],
-    [
-      { catchUp: 'latest', graceSeconds: 40 },
-      '12:09:00',
-      ['12:09:00 request', '12:10:00 schedule +1 from 12:08:00'],
-    ],
-    [
-      { catchUp: 'latest', graceSeconds: 40 },
-      '12:10:00',
-      ['12:09:00 catchUp +1 from 12:08:00', '12:10:00 request'],
-    ],
-    [
-      { catchUp: 'all', graceSeconds: 0 },
-      '12:09:00',
-      ['12:08:00 catchUp', '12:09:00 request', '12:10:00 catchUp'],
-    ],
+    [{ catchUp: 'skip', graceSeconds: 40 }, '12:09:00', ['12:08:00 missed', '12:09:00 request', '12:10:00 schedule']],
+    [{ catchUp: 'skip', graceSeconds: 40 }, '12:08:00', ['12:08:00 request', '12:09:00 missed', '12:10:00 schedule']],
+    [{ catchUp: 'latest', graceSeconds: 40 }, '12:09:00', ['12:09:00 request', '12:10:00 schedule +1 from 12:08:00']],
+    [{ catchUp: 'latest', graceSeconds: 40 }, '12:10:00', ['12:09:00 catchUp +1 from 12:08:00', '12:10:00 request']],
+    [{ catchUp: 'all', graceSeconds: 0 }, '12:09:00', ['12:08:00 catchUp', '12:09:00 request', '12:10:00 catchUp']],
     [
       { catchUp: 'all', catchUpLimit: 1, graceSeconds: 0 },
       '12:10:00',
       ['12:08:00 limit', '12:09:00 catchUp', '12:10:00 request'],
     ],
-  ] satisfies [Partial<Timing>, string, string[]][])(
-    '%j, of 12:08 to 12:10 without %s',
-    (given, time, fires) => {
-      expect(asked(given, '2026-11-20T12:08:00Z', time)).toMatchObject({ fires, isPartial: false });
-    },
-  );
+  ] satisfies [Partial<Timing>, string, string[]][])('%j, of 12:08 to 12:10 without %s', (given, time, fires) => {
+    expect(asked(given, '2026-11-20T12:08:00Z', time)).toMatchObject({ fires, isPartial: false });
+  });
 
   it('all such fires, and none that is not due yet or that is no fire', () => {
     const all = asked({}, '2026-11-20T12:09:00Z', '12:09:00', '12:10:00', '12:11:00', '12:09:30');
@@ -102,9 +79,10 @@ describe('a fire that a caller asked to skip is recorded for itself, and takes n
     const skips = new Map([first + 1000, NOW].map((moment) => [moment, ASKED]));
     const walk = walkOf({ cron: '* * * * * *', graceSeconds: 86_400 }, first, { skips });
     const parts = [walk.step(() => true), walk.step(() => true)];
-    expect(
-      parts.map((part) => part?.fires.filter(({ skipped }) => skipped === 'request').map(textOf)),
-    ).toEqual([[`${new Date(first + 1000).toISOString().slice(11, 19)} request`], ['12:10:30 request']]);
+    expect(parts.map((part) => part?.fires.filter(({ skipped }) => skipped === 'request').map(textOf))).toEqual([
+      [`${new Date(first + 1000).toISOString().slice(11, 19)} request`],
+      ['12:10:30 request'],
+    ]);
   });
 });
 
@@ -181,8 +159,7 @@ describe('among the due fires', () => {
   });
 
   it('`all` fires the newest up to its limit, and records the rest once', () => {
-    const fires = (catchUpLimit: number) =>
-      firesOf({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z');
+    const fires = (catchUpLimit: number) => firesOf({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z');
     expect(fires(2)).toEqual([
       '12:07:00 limit +7 from 12:00:00',
       '12:08:00 catchUp',
@@ -274,9 +251,9 @@ describe('a walk', () => {
     const fires = parts.flatMap((part) => part.fires);
     expect(fires).toHaveLength(3 * 3600 + 1);
     expect(fires[0]).toMatchObject({ coalesced: 3600, coalescedFrom: from });
-    expect(
-      fires.slice(1).every((fire, index) => fire.scheduledFor === (fires[index]?.scheduledFor ?? 0) + 1000),
-    ).toBe(true);
+    expect(fires.slice(1).every((fire, index) => fire.scheduledFor === (fires[index]?.scheduledFor ?? 0) + 1000)).toBe(
+      true,
+    );
     expect(parts[0]?.nextOccurrenceAt).toBe((parts[0]?.fires.at(-1)?.scheduledFor ?? 0) + 1000);
   });
 
@@ -345,8 +322,7 @@ describe('jitter', () => {
   });
 
   it('is at most jitterSeconds, reached and included, and differs between schedules', () => {
-    const daily = (id: string) =>
-      fireTimes(timingOf({ cron: '0 0 * * *', jitterSeconds: 1 }), { id, createdAt: 0 });
+    const daily = (id: string) => fireTimes(timingOf({ cron: '0 0 * * *', jitterSeconds: 1 }), { id, createdAt: 0 });
     const delays = Array.from(
       { length: 3000 },
       (_, index) => daily(`s${index}`).dueAt(occurrences[0] ?? 0) - (occurrences[0] ?? 0),

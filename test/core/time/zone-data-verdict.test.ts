@@ -46,9 +46,7 @@ describe('whether the cursors must be checked', () => {
   });
 
   it('a text that is no version is older than any', () => {
-    expect(judgeZoneData('unknown', { now: NOW, recorded: null, others: [other('1996a', null)] }).kind).toBe(
-      'wait',
-    );
+    expect(judgeZoneData('unknown', { now: NOW, recorded: null, others: [other('1996a', null)] }).kind).toBe('wait');
     expect(judgeZoneData('unknown', { now: NOW, recorded: null, others: [] }).kind).toBe('look');
   });
 });
@@ -97,9 +95,7 @@ describe('where planning stands by other zone data', () => {
   });
 
   it('after what has fired, whatever the clock says now', () => {
-    expect(cursorOf('0 * * * *', { nextOccurrenceAt: at('10T15:00'), lastFireAt: at('10T14:00') })).toBe(
-      '10T15:00',
-    );
+    expect(cursorOf('0 * * * *', { nextOccurrenceAt: at('10T15:00'), lastFireAt: at('10T14:00') })).toBe('10T15:00');
   });
 
   it('nowhere after the end, and somewhere again before it', () => {
@@ -107,8 +103,6 @@ describe('where planning stands by other zone data', () => {
     expect(cursorOf('0 16 * * *', fired, { endAt: at('10T12:45') })).toBeNull();
     expect(cursorOf('0 16 * * *', { nextOccurrenceAt: null }, { endAt: at('10T13:01') })).toBe('10T13:00');
     expect(cursorOf('0 16 * * *', { nextOccurrenceAt: null }, { endAt: at('10T13:00') })).toBeNull();
-    expect(cursorOf('0 14 * * *', { nextOccurrenceAt: at('10T12:30') }, { endAt: at('10T12:45') })).toBe(
-      '10T11:00',
-    );
+    expect(cursorOf('0 14 * * *', { nextOccurrenceAt: at('10T12:30') }, { endAt: at('10T12:45') })).toBe('10T11:00');
   });
 });

@@ -71,9 +71,7 @@ test.skipIf(THROUGH_POOLER)('a daemon whose role may not migrate says so, and wh
   const daemon = await startDaemonHere(urlOf(APP));
   const { reason } = await daemon.logged(/^the migrations loop failed/);
   expect(reason).toMatch(
-    new RegExp(
-      `role ${APP} may not .*: run \`firelock migrate\` as the role that owns the tables, or set FIREL`,
-    ),
+    new RegExp(`role ${APP} may not .*: run \`firelock migrate\` as the role that owns the tables, or set FIREL`),
   );
   expect((await daemon.call('GET', '/readyz')).status).toBe(503);
   await daemon.stop();
@@ -86,42 +84,36 @@ test.skipIf(THROUGH_POOLER)('if the tables exist and rights are missing, it name
   // As the daemon asks after it has migrated.
   const asApp = openDatabase(urlOf(APP), 1);
   await expect(checkRights(asApp)).rejects.toThrow(
-    new RegExp(
-      `role ${APP} lacks SELECT on \\w+, .*, and \\d+ more: run \`firelock migrate --grant-to ${APP}\``,
-    ),
+    new RegExp(`role ${APP} lacks SELECT on \\w+, .*, and \\d+ more: run \`firelock migrate --grant-to ${APP}\``),
   );
   await asApp.close();
 });
 
-test.skipIf(THROUGH_POOLER)(
-  'a daemon on a role without rights on the schema can do all of its work',
-  async () => {
-    const variables = { DATABASE_URL: urlOf(APP), FIRELOCK_MIGRATION_DATABASE_URL: urlOf(OWNER) };
-    const unknown = firelock(['migrate', '--grant-to', 'no_such_role'], variables);
-    expect(unknown).toEqual({
-      status: 1,
-      lines: ['the schema is up to date', expect.stringContaining('"no_such_role" does not exist')],
-    });
-    expect(firelock(['migrate', '--grant-to', APP], variables)).toEqual({
-      status: 0,
-      lines: ['the schema is up to date', `role ${APP} has the rights that the daemon needs`],
-    });
-    await app.unsafe(`SELECT firelock_create_day('history', '${isoInstant(OLD).slice(0, 10)}')`);
-    await app.unsafe(`SELECT firelock_create_day('audit', '${isoInstant(OLD).slice(0, 10)}')`);
-    await admin.unsafe(`DROP TABLE ${partitionOf(dayAgo(0))}, ${partitionOf(dayAgo(-2))}`);
+test.skipIf(THROUGH_POOLER)('a daemon on a role without rights on the schema can do all of its work', async () => {
+  const variables = { DATABASE_URL: urlOf(APP), FIRELOCK_MIGRATION_DATABASE_URL: urlOf(OWNER) };
+  const unknown = firelock(['migrate', '--grant-to', 'no_such_role'], variables);
+  expect(unknown).toEqual({
+    status: 1,
+    lines: ['the schema is up to date', expect.stringContaining('"no_such_role" does not exist')],
+  });
+  expect(firelock(['migrate', '--grant-to', APP], variables)).toEqual({
+    status: 0,
+    lines: ['the schema is up to date', `role ${APP} has the rights that the daemon needs`],
+  });
+  await app.unsafe(`SELECT firelock_create_day('history', '${isoInstant(OLD).slice(0, 10)}')`);
+  await app.unsafe(`SELECT firelock_create_day('audit', '${isoInstant(OLD).slice(0, 10)}')`);
+  await admin.unsafe(`DROP TABLE ${partitionOf(dayAgo(0))}, ${partitionOf(dayAgo(-2))}`);
 
-    const daemon = await daemonHere(urlOf(APP));
-    await works(daemon);
-    for (const day of [dayAgo(0), dayAgo(-2)])
-      await until(async () => (await there(partitionOf(day))) || null);
-    for (const table of [partitionOf(OLD), partitionOf(OLD).replace('history', 'audit')])
-      await until(async () => !(await there(table)) || null);
-    await daemon.stop();
-    // No loop has found that it may not do something. A run may have been open when its schedule was deleted.
-    const told = daemon.log().filter(({ level, msg }) => level >= 40 && msg !== 'open runs abandoned');
-    expect(told).toEqual([]);
-  },
-);
+  const daemon = await daemonHere(urlOf(APP));
+  await works(daemon);
+  for (const day of [dayAgo(0), dayAgo(-2)]) await until(async () => (await there(partitionOf(day))) || null);
+  for (const table of [partitionOf(OLD), partitionOf(OLD).replace('history', 'audit')])
+    await until(async () => !(await there(table)) || null);
+  await daemon.stop();
+  // No loop has found that it may not do something. A run may have been open when its schedule was deleted.
+  const told = daemon.log().filter(({ level, msg }) => level >= 40 && msg !== 'open runs abandoned');
+  expect(told).toEqual([]);
+});
 
 /** Fires, runs once, is edited, and tells of it. */
 async function works(daemon: DaemonHere): Promise<void> {
@@ -174,14 +166,10 @@ test.skipIf(THROUGH_POOLER)(
     ] as const)
       expect([call, await refusal(`SELECT ${call}`)]).toEqual([call, code]);
     // What has the name of a day and is none stays; what the caller names alike is not looked at.
-    await admin.unsafe(
-      `CREATE TABLE history_19990101 (id int); ALTER TABLE history_19990101 OWNER TO ${OWNER}`,
-    );
+    await admin.unsafe(`CREATE TABLE history_19990101 (id int); ALTER TABLE history_19990101 OWNER TO ${OWNER}`);
     expect(await refusal(`SELECT firelock_drop_day('history', '1999-01-01')`)).toBe(NO_TABLE);
     await app.unsafe('CREATE TEMP TABLE history_other (id int); CREATE TEMP TABLE history_19990102 (id int)');
-    await app.unsafe(
-      `SET search_path = pg_temp, public; SELECT public.firelock_create_day('history', '1999-01-02')`,
-    );
+    await app.unsafe(`SET search_path = pg_temp, public; SELECT public.firelock_create_day('history', '1999-01-02')`);
     expect(await there('public.history_19990102')).toBe(true);
     expect(await refusal(`SELECT public.firelock_drop_day('history', '1999-01-02')`)).toBe('done');
     // No other role may call them.

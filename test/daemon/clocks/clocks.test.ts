@@ -6,13 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, type Variables, readyDaemon } from '../../support/daemon.ts';
-import {
-  endedRuns,
-  expectArrived,
-  expectEverySecondPlanned,
-  pauseAll,
-  putEverySecond,
-} from '../../support/fires.ts';
+import { endedRuns, expectArrived, expectEverySecondPlanned, pauseAll, putEverySecond } from '../../support/fires.ts';
 import { until } from '../../support/until.ts';
 
 const SCALED = {
@@ -40,8 +34,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-const start = (variables: Variables = {}): Promise<Daemon> =>
-  readyDaemon(database.url, { ...SCALED, ...variables });
+const start = (variables: Variables = {}): Promise<Daemon> => readyDaemon(database.url, { ...SCALED, ...variables });
 
 interface Clock {
   variables: Variables;
@@ -165,9 +158,7 @@ it('an event loop that is blocked for longer than the time to live comes back un
 
 /** Keeps the process's event loop from turning until the work is done, by its inspector. Resolves with what the blocking said in the end. */
 async function blockUntil(daemon: Daemon, work: () => Promise<unknown>): Promise<unknown> {
-  const url = await until(
-    () => daemon.lines.map((line) => /ws:\/\/\S+/.exec(line)?.[0]).find(Boolean) ?? null,
-  );
+  const url = await until(() => daemon.lines.map((line) => /ws:\/\/\S+/.exec(line)?.[0]).find(Boolean) ?? null);
   const end = join(directory, 'unblock');
   // Looks at a file rather than at a clock; waits in between, so that it takes no processor time from others.
   const expression = `{

@@ -50,8 +50,7 @@ it('a rollout moves the stored next fires to where the newer data put them, and 
   const older = await readyDaemon(database.url, OLDER);
   await until(async () => ((await recorded()) === '2020a' ? true : null));
   const right = await putYearly(older);
-  const planByOlderData =
-    () => sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at + interval '1 hour',
+  const planByOlderData = () => sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at + interval '1 hour',
     next_fire_at = next_fire_at + interval '1 hour'`;
   await planByOlderData();
 

@@ -51,9 +51,7 @@ it('an instance without a free file descriptor fails no run, leaves all to other
     const now = await resourcesOf(sick);
     return now.status === 503 ? now : null;
   });
-  expect(lacking.resources).toBe(
-    'this process has no file descriptor left (EMFILE): other instances send its runs',
-  );
+  expect(lacking.resources).toBe('this process has no file descriptor left (EMFILE): other instances send its runs');
   const healthy = await readyDaemon(url);
   const arrived = receiver.arrivals.length;
   await receiver.arrived(arrived + 3 * SCHEDULES);

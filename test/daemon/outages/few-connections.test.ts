@@ -11,10 +11,7 @@ const SCHEDULES = 100;
 const CALLS = 20;
 
 /** All fire at the same time, and answer calls that write and read. */
-async function expectAllWork(
-  daemons: readonly [DaemonHere, ...DaemonHere[]],
-  calendars: string,
-): Promise<void> {
+async function expectAllWork(daemons: readonly [DaemonHere, ...DaemonHere[]], calendars: string): Promise<void> {
   const receiver = await receiverOfTest();
   await putEverySecond(daemons[0], receiver, SCHEDULES);
   await receiver.arrived(2 * SCHEDULES);

@@ -96,9 +96,7 @@ it('a disk that is full is named everywhere, a SIGTERM leaves no server behind, 
   });
   expect(unready.checks).toMatchObject({
     ...{ database: 'ok', lease: 'ok' },
-    loops: expect.stringMatching(
-      /^the tick loop has failed for .*: the disk of the database is full/,
-    ) as string,
+    loops: expect.stringMatching(/^the tick loop has failed for .*: the disk of the database is full/) as string,
   });
 
   daemon.signal('SIGTERM');

@@ -4,13 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eachTest, databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon, startDaemon } from '../../support/daemon.ts';
-import {
-  endedRuns,
-  expectArrived,
-  expectEverySecondPlanned,
-  pauseAll,
-  putEverySecond,
-} from '../../support/fires.ts';
+import { endedRuns, expectArrived, expectEverySecondPlanned, pauseAll, putEverySecond } from '../../support/fires.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
 import { until } from '../../support/until.ts';
 

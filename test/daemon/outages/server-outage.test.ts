@@ -6,13 +6,7 @@ import { eachTest, receiverOfTest } from '../../support/of-test.ts';
 import { ownCluster } from '../../support/postgres/cluster.ts';
 import type { Cluster } from '../../support/postgres/server.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import {
-  endedRuns,
-  expectArrived,
-  expectEverySecondPlanned,
-  pauseAll,
-  putEverySecond,
-} from '../../support/fires.ts';
+import { endedRuns, expectArrived, expectEverySecondPlanned, pauseAll, putEverySecond } from '../../support/fires.ts';
 import { until } from '../../support/until.ts';
 
 const SCALED = {

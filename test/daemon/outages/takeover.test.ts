@@ -196,9 +196,7 @@ it('an idle daemon takes up what another hands back without waiting for its next
   expect(await looks()).toBe(before);
   answerAll();
   expect(await victim.daemon.exited).toBe(0);
-  expect(await summed([other], 'firelock_handoffs_total{target="http",outcome="accepted"}')).toBe(
-    FIRES - UNDER_WAY,
-  );
+  expect(await summed([other], 'firelock_handoffs_total{target="http",outcome="accepted"}')).toBe(FIRES - UNDER_WAY);
 });
 
 it('a daemon that was frozen for longer than its time to live goes on under a new id and sends nothing that it had claimed', async () => {

@@ -3,13 +3,7 @@ import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
 import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import {
-  EVERY_SECOND,
-  type RunRow,
-  endedRuns,
-  expectArrived,
-  expectEverySecondPlanned,
-} from '../../support/fires.ts';
+import { EVERY_SECOND, type RunRow, endedRuns, expectArrived, expectEverySecondPlanned } from '../../support/fires.ts';
 import { type Answer, type Receiver, startReceiver } from '../../support/receiver.ts';
 
 /** Few slots: what hangs wants more of them than there are. */
@@ -89,8 +83,7 @@ it('targets that are down, hang, drip or lose their answers delay only themselve
   const behind = await sql`SELECT FROM all_runs WHERE status = 'pending' AND schedule_id LIKE 'hanging-%'`;
   expect(behind.length).toBeGreaterThan(0);
   for (const kind of Object.keys(EXPECTED)) {
-    for (const index of [0, 1, 2])
-      await daemon.call('PATCH', `/api/v1/schedules/${kind}-${index}`, { enabled: false });
+    for (const index of [0, 1, 2]) await daemon.call('PATCH', `/api/v1/schedules/${kind}-${index}`, { enabled: false });
   }
 
   const runs = await endedRuns(sql);

@@ -33,8 +33,7 @@ it(
   { tags: [LONG] },
   async () => {
     const [first, second] = await Promise.all([readyDaemon(database.url), daemonHere(database.url)]);
-    const put = (daemon: AnyDaemon, path: string, body: object) =>
-      daemon.call('PUT', `/api/v1/${path}`, body);
+    const put = (daemon: AnyDaemon, path: string, body: object) => daemon.call('PUT', `/api/v1/${path}`, body);
     await put(first, 'calendars/holidays', { dates: [] });
     const target = { type: 'http', url: receiver.url };
     const tomorrow = new Date(Date.now() + DAY).toISOString().slice(0, 10);

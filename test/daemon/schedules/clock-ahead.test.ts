@@ -104,9 +104,7 @@ describe('a schedule that fired while the clock of the database was ahead', () =
         .every((at) => at < first),
     ).toBe(true);
 
-    const { items } = (await get(
-      `/schedules/each/upcoming?from=${iso(first - 1500)}&count=2`,
-    )) as unknown as {
+    const { items } = (await get(`/schedules/each/upcoming?from=${iso(first - 1500)}&count=2`)) as unknown as {
       items: { fireAt: string }[];
     };
     const next = items.map(({ fireAt }) => Date.parse(fireAt));
@@ -121,9 +119,7 @@ describe('a schedule that fired while the clock of the database was ahead', () =
     expect(all.length).toBe(new Set(all).size);
     await store.database.run((db) => beatIfListed(db, instance.id));
     expect(await cursorChecks()).toEqual([]);
-    await until(async () =>
-      (await store.rows(sql`SELECT FROM skips WHERE made`)).length === 0 ? true : null,
-    );
+    await until(async () => ((await store.rows(sql`SELECT FROM skips WHERE made`)).length === 0 ? true : null));
   });
 
   it('says that an instance runs, as ever, where nothing is to be set back', async () => {
@@ -172,9 +168,7 @@ describe('a run that was written while the clock was ahead goes on when the cloc
   async function leftAhead() {
     const pulling = await createPullInstance(store.url);
     onTestFinished(() => pulling.stop());
-    await store.rows(
-      sql`INSERT INTO limits (id, max_running, updated_at) VALUES ('l', 1, clock_timestamp())`,
-    );
+    await store.rows(sql`INSERT INTO limits (id, max_running, updated_at) VALUES ('l', 1, clock_timestamp())`);
     await store.setAhead(2 * HOUR);
     const runAt = (await store.now()) + HOUR;
     const { url } = receiver;

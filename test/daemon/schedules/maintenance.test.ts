@@ -23,8 +23,7 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   const receiver = await receiverOfTest();
   const [asked, other] = await Promise.all([readyDaemon(database.url), daemonHere(database.url)]);
   const target = { type: 'http', url: receiver.url };
-  const put = (id: string, given: object) =>
-    other.call('PUT', `/api/v1/schedules/${id}`, { target, ...given });
+  const put = (id: string, given: object) => other.call('PUT', `/api/v1/schedules/${id}`, { target, ...given });
   await put('beat', { everySeconds: 1 });
   await put('moved', { everySeconds: 1, graceSeconds: 3600 });
   await receiver.arrived(2);
@@ -60,9 +59,7 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   expect(items((await waiting).body)).toHaveLength(1);
   const fired = (id: string, trigger: string) =>
     receiver.arrivals.slice(count).find(({ body }) => body.scheduleId === id && body.trigger === trigger);
-  await until(
-    () => (fired('by-hand', 'manual') && fired('moved', 'catchUp') && fired('beat', 'schedule')) ?? null,
-  );
+  await until(() => (fired('by-hand', 'manual') && fired('moved', 'catchUp') && fired('beat', 'schedule')) ?? null);
   for (const { at } of receiver.arrivals.slice(count)) expect(at).toBeGreaterThanOrEqual(endedAt);
   await other.logged(/^no maintenance: /);
   expect(await gauge(other)).toBe('0');

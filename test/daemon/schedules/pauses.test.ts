@@ -21,8 +21,7 @@ interface Listed<T> {
   items: T[];
 }
 const get = async (daemon: Daemon, path: string) => (await daemon.call('GET', `/api/v1${path}`)).body;
-const schedule = (daemon: Daemon, id: string) =>
-  get(daemon, `/schedules/${id}`) as Promise<Record<string, unknown>>;
+const schedule = (daemon: Daemon, id: string) => get(daemon, `/schedules/${id}`) as Promise<Record<string, unknown>>;
 const versions = async (daemon: Daemon, id: string) =>
   ((await get(daemon, `/schedules/${id}/versions`)) as Listed<Version>).items;
 
@@ -36,10 +35,7 @@ it('a pause ends to the second, failures pause once, and lateness is reported on
     response.end('{}');
   });
   onTestFinished(() => receiver.close());
-  const [killed, left] = await Promise.all([
-    readyDaemon(database.url, SCALED),
-    readyDaemon(database.url, SCALED),
-  ]);
+  const [killed, left] = await Promise.all([readyDaemon(database.url, SCALED), readyDaemon(database.url, SCALED)]);
   const put = async (id: string, more: object) => {
     const target = { type: 'http', url: `${receiver.url}/${id}` };
     const answer = await left.call('PUT', `/api/v1/schedules/${id}`, {

@@ -98,9 +98,7 @@ describe('resume --from-now', () => {
     await api.call('PATCH', '/api/v1/schedules/limited', { limit: 'few' });
     await rewind('limited', newYear(thisYear - 3));
     expect(await resume()).toMatchObject({ code: 0, err: '' });
-    expect(await runsOf('limited')).toMatchObject([
-      { status: 'skipped', limit_id: 'few', admitted_at: null },
-    ]);
+    expect(await runsOf('limited')).toMatchObject([{ status: 'skipped', limit_id: 'few', admitted_at: null }]);
   });
 
   test('records a schedule’s due fires as one skipped run and moves its cursor on', async () => {
@@ -243,9 +241,7 @@ describe('resume --from-now', () => {
     await sql`UPDATE schedules SET next_occurrence_at = ${newYear(thisYear)}, next_fire_at = ${newYear(thisYear)}`;
     expect(countIn(await resume(), 'schedules moved to their next fire')).toBe(600);
     expect(await sql`SELECT count(*)::int FROM all_runs WHERE status = 'skipped'`).toEqual([{ count: 600 }]);
-    expect(await sql`SELECT DISTINCT next_fire_at FROM schedules`).toEqual([
-      { next_fire_at: newYear(thisYear + 1) },
-    ]);
+    expect(await sql`SELECT DISTINCT next_fire_at FROM schedules`).toEqual([{ next_fire_at: newYear(thisYear + 1) }]);
   });
 
   test('a second time changes nothing', async () => {
@@ -428,11 +424,7 @@ describe('pending runs of the restored database', () => {
   test('at-most-once ones that may have been sent since are unknown, and say why', async () => {
     const answer = await resume();
     expect(countIn(answer, 'pending at-most-once runs')).toBe(3);
-    expect(await named('most', ({ status }) => status === 'unknown')).toEqual([
-      'unclaimed',
-      'claimed',
-      'started',
-    ]);
+    expect(await named('most', ({ status }) => status === 'unknown')).toEqual(['unclaimed', 'claimed', 'started']);
     expect(await named('most', ({ status }) => status === 'pending')).toEqual(['later']);
     expect(await named('most', ({ status }) => status === 'succeeded')).toEqual(['done']);
     for (const { status, error, finished_at } of await rows('most')) {
@@ -492,9 +484,7 @@ describe('pending runs of the restored database', () => {
     await resume();
     const before = await everything();
     const again = await resume();
-    expect([countIn(again, 'pending at-most-once'), countIn(again, 'pending runs whose target')]).toEqual([
-      0, 0,
-    ]);
+    expect([countIn(again, 'pending at-most-once'), countIn(again, 'pending runs whose target')]).toEqual([0, 0]);
     expect(await everything()).toEqual(before);
   });
 });

@@ -70,9 +70,7 @@ test('instances that start together apply the file once, and later starts change
     ...{ set: 'deployed', schedules: 1, scheduleIds: ['report'] },
   });
   const { warnings } = (await later.call('GET', '/readyz')).body as { warnings: string[] };
-  expect(warnings).toContainEqual(
-    expect.stringMatching(/^1 schedules of the set of FIRELOCK_SCHEDULES_FILE/),
-  );
+  expect(warnings).toContainEqual(expect.stringMatching(/^1 schedules of the set of FIRELOCK_SCHEDULES_FILE/));
 
   const text = await readFile(path, 'utf8');
   await writeFile(path, `prune: true\n${text}`);

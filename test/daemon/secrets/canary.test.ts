@@ -54,15 +54,7 @@ async function call(method: string, path: string, body?: unknown): Promise<unkno
   return answer.body;
 }
 
-const ENDS = [
-  '200/ok',
-  '400/no',
-  '503/later',
-  'hang',
-  'http://127.0.0.1:1/',
-  'http://169.254.169.254/',
-  '410/gone',
-];
+const ENDS = ['200/ok', '400/no', '503/later', 'hang', 'http://127.0.0.1:1/', 'http://169.254.169.254/', '410/gone'];
 const ONCE = { timeoutSeconds: 1, retry: { maxAttempts: 1 } };
 const FAR = { cron: '0 12 29 2 *', description: CONTROL };
 
@@ -75,9 +67,7 @@ async function haveRuns(): Promise<void> {
   }
   const callback = { ...ONCE, timeoutSeconds: 60, completion: 'callback', target: targetOf('200/callback') };
   const { id } = (await call('POST', '/runs', callback)) as { id: string };
-  await until(
-    async () => ((await call('GET', `/runs/${id}`)) as { status: string }).status === 'running' || null,
-  );
+  await until(async () => ((await call('GET', `/runs/${id}`)) as { status: string }).status === 'running' || null);
   await call('POST', `/runs/${id}/cancel`);
   const ended = until(async () => {
     const { items } = (await call('GET', '/runs?status=pending,running,waiting')) as { items: unknown[] };
@@ -115,10 +105,7 @@ async function edit(): Promise<void> {
     await call('POST', '/runs', { target: targetOf('200/ok', more) });
     await call('POST', '/schedules/batch', { items: [{ id: 'x', ...FAR, target: targetOf('x', more) }] });
   }
-  for (const text of [
-    `{"target":{"headers":{"A":"${CANARY}"`,
-    `{"target":{"headers":{"A":"${CANARY}\u0000"}}}`,
-  ]) {
+  for (const text of [`{"target":{"headers":{"A":"${CANARY}"`, `{"target":{"headers":{"A":"${CANARY}\u0000"}}}`]) {
     seen.push(JSON.stringify((await daemon.call('PUT', '/api/v1/schedules/s0', text)).body));
   }
   await call('DELETE', '/schedules/s6');
@@ -131,8 +118,7 @@ async function haveConnections(): Promise<void> {
     { type: 'oauth2', tokenUrl: 'http://127.0.0.1:1/', clientId: 'c', clientSecret: canary() },
   ];
   const to = (path: string) => ({ url: `${receiver.url}${path}`, description: CONTROL });
-  for (const auth of auths())
-    await call('PUT', '/connections/s0', { ...to('/'), auth, headers: { 'x-a': canary() } });
+  for (const auth of auths()) await call('PUT', '/connections/s0', { ...to('/'), auth, headers: { 'x-a': canary() } });
   const wrong = { ca: canary(), cert: canary(), key: canary() };
   for (const auth of [...auths(), { type: 'bearer', token: `a\n${canary()}` }, { type: canary() }])
     await call('PUT', '/connections/s0', { ...to(`/{{${CONTROL}}}`), auth, tls: wrong, headers: canary() });
@@ -170,8 +156,7 @@ async function dump(): Promise<string> {
       FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`;
     const rows: string[] = [];
     for (const { name } of tables) {
-      for (const { row } of await sql.unsafe<{ row: string }[]>(`SELECT t::text AS row FROM ${name} t`))
-        rows.push(row);
+      for (const { row } of await sql.unsafe<{ row: string }[]>(`SELECT t::text AS row FROM ${name} t`)) rows.push(row);
     }
     return rows.join('\n');
   } finally {
@@ -203,9 +188,7 @@ test('no header value and no secret is found in any log, answer, metric or table
   const arrived = JSON.stringify(receiver.arrivals.map(({ headers }) => headers));
   expect(found(CANARY, arrived)).not.toEqual([]);
   const paths = receiver.arrivals.map(({ path }) => path);
-  expect(paths).toEqual(
-    expect.arrayContaining(['/200/ok', '/hang', '/404/lookup', '/500/cancel', '/410/gone']),
-  );
+  expect(paths).toEqual(expect.arrayContaining(['/200/ok', '/hang', '/404/lookup', '/500/cancel', '/410/gone']));
   const tables = await dump();
   const answers = seen.join('\n');
   const lines = daemon.lines.join('\n');

@@ -117,9 +117,7 @@ test(
     expect(receiver.arrivals).toHaveLength(1);
     const warned = await until(async () => {
       const { status, body } = await without.call('GET', '/readyz');
-      const warnings = (body as { warnings: string[] }).warnings.filter((one) =>
-        one.includes('FIRELOCK_SECRET_KEYS'),
-      );
+      const warnings = (body as { warnings: string[] }).warnings.filter((one) => one.includes('FIRELOCK_SECRET_KEYS'));
       return warnings.length > 0 ? { status, warnings } : null;
     });
     expect(warned).toMatchObject({
@@ -132,9 +130,7 @@ test(
     });
     expect(await rotate(NEW)).toMatchObject({
       code: 1,
-      out: expect.stringContaining(
-        'encrypted with key old, which is not in FIRELOCK_SECRET_KEYS: 2\n',
-      ) as string,
+      out: expect.stringContaining('encrypted with key old, which is not in FIRELOCK_SECRET_KEYS: 2\n') as string,
     });
 
     const back = await daemonWith(`${NEW},${OLD}`);

@@ -70,12 +70,9 @@ async function limitsThatWait(count: number): Promise<void> {
 describe('runs with a limit', () => {
   it('are never more than maxRunning at once, on any number of instances, and a free place is given at once', async () => {
     await limitTo(3);
-    for (const id of ['a', 'b'])
-      await first.put(id, { url: receiver.url, limit: 'l', everySeconds: 1, cron: null });
+    for (const id of ['a', 'b']) await first.put(id, { url: receiver.url, limit: 'l', everySeconds: 1, cron: null });
     await start();
-    const accepted = await first.accept(
-      ...Array.from({ length: 10 }, () => ({ url: receiver.url, limit: 'l' })),
-    );
+    const accepted = await first.accept(...Array.from({ length: 10 }, () => ({ url: receiver.url, limit: 'l' })));
     for (let sent = 0; sent < 9; sent += 1) {
       const [oldest] = await isOpen(3);
       expect((await state())?.running).toBe(3);
@@ -176,9 +173,7 @@ describe('a limit', () => {
   it('is decided under the lock of its row: if two give places at one moment, each sees what the other gave', async () => {
     await limitTo(2);
     await first.accept(...Array.from({ length: 6 }, () => ({ url: receiver.url, limit: 'l' })));
-    const rounds = Array.from({ length: 8 }, () =>
-      store.database.transaction((tx) => admitUnderLock(tx, ['l'])),
-    );
+    const rounds = Array.from({ length: 8 }, () => store.database.transaction((tx) => admitUnderLock(tx, ['l'])));
     const admitted = (await Promise.all(rounds)).reduce((sum, { toClaim }) => sum + toClaim, 0);
     expect(admitted).toBe(2);
     expect(await store.rows(sql`SELECT id FROM runs WHERE ready`)).toHaveLength(2);

@@ -54,11 +54,9 @@ const accept = async (instance: TestInstance, priority: 'high' | 'normal' = 'nor
 };
 /** Runs that hold a place and are not claimed; so many passes of admission have been made before. */
 const places = async () =>
-  (
-    await store.rows<{ id: string }>(
-      sql`SELECT id FROM runs WHERE admitted_at IS NOT NULL AND claimed_by IS NULL`,
-    )
-  ).map(({ id }) => id);
+  (await store.rows<{ id: string }>(sql`SELECT id FROM runs WHERE admitted_at IS NOT NULL AND claimed_by IS NULL`)).map(
+    ({ id }) => id,
+  );
 const passes = (instance: TestInstance, count: number) => {
   const seen = () => instance.events.filter(({ type }) => type === 'admissionPassed').length;
   const wanted = seen() + count;

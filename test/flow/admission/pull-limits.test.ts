@@ -29,15 +29,12 @@ const complete = (id: string) =>
   completeRun(instance.deps, id, {
     ...{ attempt: null, workerId: 'a worker', status: 'succeeded', error: null, result: null },
   });
-const claim = async (waitSeconds = 0) =>
-  (await pulling.claim({ max: 100, waitSeconds })).map(({ run }) => run.id);
+const claim = async (waitSeconds = 0) => (await pulling.claim({ max: 100, waitSeconds })).map(({ run }) => run.id);
 const pulled = { queue: 'work', limit: 'l' };
 
 it('workers get no more runs of a limit than it has places for, and the next as soon as one ends', async () => {
   await limitTo(2);
-  const ids = (await instance.accept(pulled, pulled, pulled, { ...pulled, priority: 'high' })).map(
-    ({ id }) => id,
-  );
+  const ids = (await instance.accept(pulled, pulled, pulled, { ...pulled, priority: 'high' })).map(({ id }) => id);
   const first = await claim();
   expect(first).toEqual([ids[3], expect.toSatisfy((id) => ids.includes(String(id)))]);
   expect(await claim()).toEqual([]);

@@ -13,11 +13,9 @@ const store = eachTest(storeOfTest);
 const instance = eachTest(() => instanceOfTest(store));
 const receiver = eachTest(receiverOfTest);
 
-const put = (id: string, more: Partial<Definition> = {}) =>
-  instance.put(id, { url: `${receiver.url}/${id}`, ...more });
+const put = (id: string, more: Partial<Definition> = {}) => instance.put(id, { url: `${receiver.url}/${id}`, ...more });
 const QUEUE = { target: { type: 'pull', queue: 'q' } } as const;
-const noneLeft = () =>
-  until(async () => ((await store.rows(sql`SELECT FROM backlogs`)).length === 0 ? true : null));
+const noneLeft = () => until(async () => ((await store.rows(sql`SELECT FROM backlogs`)).length === 0 ? true : null));
 const abandonedBy = ({ events }: TestInstance) =>
   events.flatMap((event) => (event.type === 'runsAbandoned' ? event.count : []));
 

@@ -14,8 +14,7 @@ const instance = eachTest(() => instanceOfTest(store));
 
 const put = (more: Partial<Definition>, id = 'one') =>
   instance.put(id, { url: '', target: { type: 'pull', queue: 'q' }, ...more });
-const noneLeft = () =>
-  until(async () => ((await store.rows(sql`SELECT FROM backlogs`)).length === 0 ? true : null));
+const noneLeft = () => until(async () => ((await store.rows(sql`SELECT FROM backlogs`)).length === 0 ? true : null));
 const marked = async (id = 'one') => {
   const [row] = await store.rows<{ guarded: number; watched: number }>(
     sql`SELECT count(*) FILTER (WHERE overlap_guarded)::int AS guarded, count(*) FILTER (WHERE outcome_watched)::int AS watched
@@ -90,8 +89,7 @@ it('however many fires replace runs that are still to be marked, they leave one 
     { kind: 'marked', kept_run: null },
     { kind: 'replaced', kept_run: last.id },
   ]);
-  const next = () =>
-    store.database.transaction(async (tx) => (await lockNextBacklogs(tx)).map(({ kind }) => kind));
+  const next = () => store.database.transaction(async (tx) => (await lockNextBacklogs(tx)).map(({ kind }) => kind));
   expect(await next()).toEqual(['marked']);
   await store.rows(sql`UPDATE backlogs SET next_at = now() + interval '1 hour' WHERE kind = 'marked'`);
   expect(await next()).toEqual([]);

@@ -85,12 +85,8 @@ describe('under replace, a fire that comes while a thousand runs are active', ()
   it('leaves the one run that the database refuses to cancel, and cancels the others', async () => {
     await put('replace');
     await leaveOpenRuns(store, 'one', 240);
-    const [oldest] = await store.rows<{ id: string }>(
-      sql`SELECT id FROM runs ORDER BY created_at, id LIMIT 1`,
-    );
-    await store.rows(
-      sql`ALTER TABLE history ADD CONSTRAINT refused CHECK (id <> ${sql.raw(`'${oldest?.id ?? ''}'`)})`,
-    );
+    const [oldest] = await store.rows<{ id: string }>(sql`SELECT id FROM runs ORDER BY created_at, id LIMIT 1`);
+    await store.rows(sql`ALTER TABLE history ADD CONSTRAINT refused CHECK (id <> ${sql.raw(`'${oldest?.id ?? ''}'`)})`);
     await instance.fire('one');
     await instance.pipeline.backlogs.start();
     await until(async () => ((await states())['cancelled replaced'] === 239 ? true : null));
@@ -126,25 +122,20 @@ describe('a thousand runs that wait', () => {
     ['skip', { pending: 1, 'skipped overlap': 999 }],
     ['queue', { pending: 1, waiting: 1, 'skipped overlap': 998 }],
     ['replace', { pending: 1, 'cancelled replaced': 999 }],
-  ] as const)(
-    'are judged under %s as if they came one by one, by several transactions',
-    async (overlap, expected) => {
-      const { uid } = await put(overlap);
-      await leaveOpenRuns(store, 'one', 1_000, { status: 'waiting' });
-      const inOrder = async () =>
-        (await store.rows<{ id: string }>(sql`SELECT id FROM runs ORDER BY created_at, id`)).map(
-          ({ id }) => id,
-        );
-      const ids = await inOrder();
-      await store.database.transaction((tx) => writeOverlapEffects(tx, [uid]));
-      await instance.pipeline.effects.start();
-      await instance.pipeline.begunEffects.start();
-      await until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
-      expect(await states()).toEqual(expected);
-      const [first, last] = [ids.slice(0, 1), ids.slice(-1)];
-      const left = { allow: ids, skip: first, queue: [...first, ...last], replace: last };
-      expect(await inOrder()).toEqual(left[overlap]);
-      expect(await mostAtOnce()).toBeLessThanOrEqual(200);
-    },
-  );
+  ] as const)('are judged under %s as if they came one by one, by several transactions', async (overlap, expected) => {
+    const { uid } = await put(overlap);
+    await leaveOpenRuns(store, 'one', 1_000, { status: 'waiting' });
+    const inOrder = async () =>
+      (await store.rows<{ id: string }>(sql`SELECT id FROM runs ORDER BY created_at, id`)).map(({ id }) => id);
+    const ids = await inOrder();
+    await store.database.transaction((tx) => writeOverlapEffects(tx, [uid]));
+    await instance.pipeline.effects.start();
+    await instance.pipeline.begunEffects.start();
+    await until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
+    expect(await states()).toEqual(expected);
+    const [first, last] = [ids.slice(0, 1), ids.slice(-1)];
+    const left = { allow: ids, skip: first, queue: [...first, ...last], replace: last };
+    expect(await inOrder()).toEqual(left[overlap]);
+    expect(await mostAtOnce()).toBeLessThanOrEqual(200);
+  });
 });

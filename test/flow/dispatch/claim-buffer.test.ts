@@ -12,8 +12,7 @@ function bufferOf() {
     return buffer.put(run);
   };
   const waiting = () => buffer.inState('awaitsEarlier').map(({ run: { id, attempt } }) => `${id}${attempt}`);
-  const claimed = (id: string, attempts: number[]) =>
-    attempts.filter((attempt) => buffer.hasClaim(id, attempt));
+  const claimed = (id: string, attempts: number[]) => attempts.filter((attempt) => buffer.hasClaim(id, attempt));
   return { book, buffer, put, waiting, claimed };
 }
 

@@ -25,8 +25,7 @@ function memory() {
   const fill = (name: string, most = Infinity): LaneClaim[] => {
     const claims: LaneClaim[] = [];
     const lane = book.of(name);
-    while (claims.length < most && room.take(lane))
-      claims.push(new LaneClaim(claimedRun({ lane: name }), lane));
+    while (claims.length < most && room.take(lane)) claims.push(new LaneClaim(claimedRun({ lane: name }), lane));
     lanes.add(claims);
     return claims;
   };
@@ -138,9 +137,7 @@ describe('a claim', () => {
     for (let index = 0; index < 200; index += 1) fill(`new-${index}`);
     const request = room.request();
     expect(request?.freePerLane).toBe(0);
-    expect([...(request?.freeByLane ?? [])].filter(([, free]) => free > 0).map(([lane]) => lane)).toEqual([
-      'quick',
-    ]);
+    expect([...(request?.freeByLane ?? [])].filter(([, free]) => free > 0).map(([lane]) => lane)).toEqual(['quick']);
   });
 
   it('is made again when a moving lane that had more runs gives a claim up', () => {

@@ -200,9 +200,7 @@ describe('dispatch', () => {
     await hanging.arrived(4);
     await instance.stop();
     const left = await runs();
-    expect(
-      left.every((run) => run.status === 'pending' && run.claimed_by === null && run.failures === 0),
-    ).toBe(true);
+    expect(left.every((run) => run.status === 'pending' && run.claimed_by === null && run.failures === 0)).toBe(true);
     expect(hanging.arrivals).toHaveLength(4);
   });
 
@@ -214,9 +212,7 @@ describe('dispatch', () => {
     await instance.start();
     await hanging.arrived(4);
     // Once it is held: else its own wait for the lock would be taken for that of the pass.
-    const release = await heldTransaction(store.database, (tx) =>
-      tx.execute(sql`LOCK TABLE schedule_versions`),
-    );
+    const release = await heldTransaction(store.database, (tx) => tx.execute(sql`LOCK TABLE schedule_versions`));
     const waiting = () =>
       store.rows(sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'schedule_versions'::regclass`);
     await unclaimedRuns('unread', 1);
@@ -224,9 +220,7 @@ describe('dispatch', () => {
     await until(async () => (await waiting()).length > 0 || null);
 
     const stopped = instance.stop();
-    await until(
-      async () => (await runs()).filter(({ claimed_by }) => claimed_by !== null).length <= 5 || null,
-    );
+    await until(async () => (await runs()).filter(({ claimed_by }) => claimed_by !== null).length <= 5 || null);
     expect(await waiting()).toHaveLength(1);
     await Promise.all([release(), stopped]);
     expect((await runs()).map(({ claimed_by }) => claimed_by)).toEqual(Array(31).fill(null));
@@ -398,9 +392,7 @@ describe('settling', () => {
       const plain = await store.database.run((db) => settlePlainIfClaimed(db, [outcome]));
       if (plain.settled(outcome.runId)) return [outcome.runId];
     }
-    const { settled } = await store.database.transaction((tx) =>
-      settleLockedRuns(tx, [outcome], 'skipLocked'),
-    );
+    const { settled } = await store.database.transaction((tx) => settleLockedRuns(tx, [outcome], 'skipLocked'));
     return [...settled.keys()];
   };
 
@@ -433,9 +425,7 @@ describe('settling', () => {
     const accepted = { ...settlement, status: 'succeeded' as const, statusCode: 200 };
     await settle({ ...claim, attempt: 2, settlement: accepted, outcome: 'accepted' });
     expect(await runs()).toMatchObject([{ status: 'failed' }]);
-    const [row] = await store.rows<{ log: { outcome: string }[] }>(
-      sql`SELECT attempt_log AS log FROM history`,
-    );
+    const [row] = await store.rows<{ log: { outcome: string }[] }>(sql`SELECT attempt_log AS log FROM history`);
     expect(row?.log.map(({ outcome }) => outcome)).toEqual(['rejected', 'acceptedLate']);
   });
 

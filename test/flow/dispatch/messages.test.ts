@@ -104,9 +104,7 @@ describe('a message of a notifier is delivered', () => {
     await allAre('succeeded');
     await recovery.stop();
     expect(await messages()).toMatchObject([{ id, attempts: 2, recoveries: 1 }]);
-    expect(recovery.eventsOf('runsTakenOver')).toMatchObject([
-      { runs: [{ notifierId: 'oncall', verdict: 'again' }] },
-    ]);
+    expect(recovery.eventsOf('runsTakenOver')).toMatchObject([{ runs: [{ notifierId: 'oncall', verdict: 'again' }] }]);
   });
 
   it('when it is retried by hand, under its id, and not once it is cancelled', async () => {

@@ -190,9 +190,7 @@ it('stopping ends the call under way and begins no other', async () => {
   await silent.arrived(4);
   await made.stop();
   expect(cancelled).toHaveLength(6);
-  expect(
-    cancelled.every((event) => !event.accepted && event.error?.startsWith('firelock stopped before')),
-  ).toBe(true);
+  expect(cancelled.every((event) => !event.accepted && event.error?.startsWith('firelock stopped before'))).toBe(true);
   made.add([runOf(stuck, 7)]);
   await cancelledOf(7);
   await made.stop();

@@ -43,17 +43,13 @@ const asks = (ref: string, more: Partial<AskedRun> = {}): AskedRun => ({
   ...more,
 });
 /** The ids of the runs recorded, as they were asked for. */
-const accept = async (...asked: AskedRun[]): Promise<string[]> =>
-  (await instance.accept(...asked)).map(({ id }) => id);
+const accept = async (...asked: AskedRun[]): Promise<string[]> => (await instance.accept(...asked)).map(({ id }) => id);
 async function accepted<const Refs extends readonly AskedRun[]>(...asked: Refs) {
   return (await accept(...asked)) as { -readonly [Index in keyof Refs]: string };
 }
 
 /** Claims a run by hand, and says how its attempt ends. */
-async function outcomeOf(
-  id: string,
-  status: 'succeeded' | 'failed' = 'succeeded',
-): Promise<AttemptSettlement> {
+async function outcomeOf(id: string, status: 'succeeded' | 'failed' = 'succeeded'): Promise<AttemptSettlement> {
   await store.rows(
     sql`UPDATE runs SET claimed_by = ${instance.id}, claimed_at = now(), attempts = attempts + 1 WHERE id = ${id}::uuid`,
   );
@@ -202,9 +198,9 @@ describe('the last dependencies of a run', () => {
     await end(a);
     expect(await statusOf(a)).toBe('succeeded');
     expect(await statusOf(join)).toBe('waiting');
-    expect(
-      await store.rows(sql`SELECT open_dependencies AS open FROM runs WHERE id = ${join}::uuid`),
-    ).toEqual([{ open: 1 }]);
+    expect(await store.rows(sql`SELECT open_dependencies AS open FROM runs WHERE id = ${join}::uuid`)).toEqual([
+      { open: 1 },
+    ]);
   });
 });
 
@@ -350,9 +346,7 @@ describe('if a dependency does not succeed', () => {
     await instance.fire('serial');
     await applyAll(store);
     expect(await Promise.all(ids.map(statusOf))).toEqual(['failed', 'failed', 'pending']);
-    expect((await run(ids[1] ?? '')).error?.message).toBe(
-      `run ${skipped.id}, which it depends on, ended as skipped`,
-    );
+    expect((await run(ids[1] ?? '')).error?.message).toBe(`run ${skipped.id}, which it depends on, ended as skipped`);
   });
 });
 
@@ -507,10 +501,7 @@ describe('a key', () => {
 });
 
 it('runs of the same kind share one definition, and a thousand kinds have a thousand', async () => {
-  await accept(
-    asks('a', { url: receiver.url, payload: '1' }),
-    asks('b', { url: receiver.url, payload: '2' }),
-  );
+  await accept(asks('a', { url: receiver.url, payload: '1' }), asks('b', { url: receiver.url, payload: '2' }));
   expect(await store.rows(sql`SELECT 1 FROM schedule_versions`)).toHaveLength(1);
   await accept(...Array.from({ length: 1000 }, (_, n) => asks(`r${n}`)));
   expect(await store.rows(sql`SELECT 1 FROM schedule_versions`)).toHaveLength(1001);

@@ -39,10 +39,8 @@ const leaveEnds = (id: string, count = 1) =>
     SELECT 'followers', ${runIdAt(sql`clock_timestamp()`)}, uid, version, id, 'schedule', 'succeeded', clock_timestamp(), 1
     FROM schedules, generate_series(1, ${count}) WHERE id = ${id}`);
 const numberOf = async (rows: Promise<{ count: number }[]>) => (await rows)[0]?.count ?? 0;
-const runsOf = (id: string) =>
-  numberOf(store.rows(sql`SELECT count(*)::int FROM runs WHERE schedule_id = ${id}`));
-const allRuns = () =>
-  numberOf(store.rows(sql`SELECT count(*)::int FROM runs WHERE parent_run_id IS NOT NULL`));
+const runsOf = (id: string) => numberOf(store.rows(sql`SELECT count(*)::int FROM runs WHERE schedule_id = ${id}`));
+const allRuns = () => numberOf(store.rows(sql`SELECT count(*)::int FROM runs WHERE parent_run_id IS NOT NULL`));
 /** Which pairs of an end and a follower have more or less than one run. */
 const wrongPairs = (ends: number, followers: number) =>
   store.rows(sql`SELECT count(*) FROM runs WHERE parent_run_id IS NOT NULL AND schedule_id <> 'lone'
@@ -155,9 +153,7 @@ it('an end with very many dependents is counted in parts, and each other end goe
       SELECT 'dependents', id, schedule_uid, schedule_version, schedule_id, trigger, 'succeeded', clock_timestamp(), 1 FROM ended`);
   const before = await waiting();
   await oneTransaction();
-  const [released] = await store.rows<{ status: string }>(
-    sql`SELECT status FROM runs WHERE id = ${waits?.id ?? ''}`,
-  );
+  const [released] = await store.rows<{ status: string }>(sql`SELECT status FROM runs WHERE id = ${waits?.id ?? ''}`);
   expect(released?.status).toBe('pending');
   expect(before - (await waiting())).toBeLessThanOrEqual(MAX_EDGES);
   expect(await waiting()).toBeGreaterThan(0);

@@ -200,8 +200,7 @@ describe('an effect that the database refuses', () => {
     const mend = await refuseRunsOf(store, 'refused');
     const ends = await leaveEnds('parent', 3);
     await instance.start();
-    for (const id of ['child', 'all'])
-      await until(async () => ((await followedBy(id)).length === 3 ? true : null));
+    for (const id of ['child', 'all']) await until(async () => ((await followedBy(id)).length === 3 ? true : null));
     const left = await until(async () => {
       const rows = await effects();
       return rows.length === 3 && rows.every(({ failures }) => failures > 0) ? rows : null;
@@ -231,9 +230,7 @@ describe('an effect that the database refuses', () => {
       waiting.push(next.id, then);
     }
     const started = async () =>
-      (await store.rows<{ id: string }>(sql`SELECT id FROM runs WHERE status = 'pending'`))
-        .map(({ id }) => id)
-        .sort();
+      (await store.rows<{ id: string }>(sql`SELECT id FROM runs WHERE status = 'pending'`)).map(({ id }) => id).sort();
     await instance.start();
     await until(() => putOff().length >= 2 || null);
     const [, , next, then, ...last] = waiting;
@@ -293,8 +290,7 @@ describe('an effect that needs a row which another transaction has locked', () =
     const ends = await leaveEnds('parent', 300);
     await whileLocked('locked', async () => {
       await instance.start();
-      for (const id of ['child', 'all'])
-        await until(async () => ((await followedBy(id)).length === 300 ? true : null));
+      for (const id of ['child', 'all']) await until(async () => ((await followedBy(id)).length === 300 ? true : null));
       expect(await followedBy('locked')).toEqual([]);
     });
     await noneLeft();

@@ -19,18 +19,14 @@ it('a follower is sent by the instance that records it, though its search for ru
   const searching: Database = {
     ...database,
     run: (work, limitMs) =>
-      work.toString().includes('claimReadyRuns')
-        ? (search.promise as Promise<never>)
-        : database.run(work, limitMs),
+      work.toString().includes('claimReadyRuns') ? (search.promise as Promise<never>) : database.run(work, limitMs),
   };
   const instance = await createInstance({ ...store, database: searching });
   try {
     await instance.put('first', { url: `${receiver.url}/first`, cron: '* * * * * *' });
     await instance.put('second', { url: `${receiver.url}/second`, ...FOLLOWS });
     await instance.start();
-    await until(() =>
-      Promise.resolve(receiver.arrivals.some(({ path }) => path === '/second') ? true : null),
-    );
+    await until(() => Promise.resolve(receiver.arrivals.some(({ path }) => path === '/second') ? true : null));
     expect(await runsOf(store, 'second')).not.toEqual([]);
   } finally {
     search.resolve([]);

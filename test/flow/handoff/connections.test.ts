@@ -57,11 +57,7 @@ it('a call goes below the URL of the connection, with its headers and its login,
   await connect('api', { url: `${receiver.url}/v1/`, headers: { 'X-Team': 'billing' }, auth });
   const instance = await start();
   const headers = { Authorization: 'Bearer mine', 'x-team': 'mine', Accept: 'text/plain' };
-  const id = await run(
-    instance,
-    { connection: 'api', headers },
-    { url: '/jobs/{{runId}}?at={{scheduledFor}}' },
-  );
+  const id = await run(instance, { connection: 'api', headers }, { url: '/jobs/{{runId}}?at={{scheduledFor}}' });
   expect(await ended(id)).toMatchObject({ status: 'succeeded' });
   const [arrival] = receiver.arrivals;
   expect(arrival?.path).toMatch(new RegExp(`^/v1/jobs/${id}\\?at=2\\d{3}-`));
@@ -85,10 +81,7 @@ it('a user name and a password are sent as HTTP Basic has them', async () => {
 it('a change is in force from the next attempt on, of a run that is open too', async () => {
   const { url, arrivals } = await receiverOfTest(({ headers }, response) => {
     if (headers.authorization === 'Bearer new') response.end();
-    else
-      void connect('api', { url, auth: { type: 'bearer', token: 'new' } }).then(() =>
-        response.writeHead(500).end(),
-      );
+    else void connect('api', { url, auth: { type: 'bearer', token: 'new' } }).then(() => response.writeHead(500).end());
   });
   await connect('api', { url, auth: { type: 'bearer', token: 'old' } });
   expect(await ended(await run(await start(), { connection: 'api' }))).toMatchObject({
@@ -126,10 +119,7 @@ it('a token in a file is read anew when the file changes; a file that is not the
   await ended(await run(instance, { connection: 'api' }));
   writeFileSync(join(secretsDir, 'token'), 'the second\n');
   await ended(await run(instance, { connection: 'api' }));
-  expect(receiver.arrivals.map(({ headers }) => headers.authorization)).toEqual([
-    'Bearer first',
-    'Bearer the second',
-  ]);
+  expect(receiver.arrivals.map(({ headers }) => headers.authorization)).toEqual(['Bearer first', 'Bearer the second']);
 });
 
 it('the lookup and the cancel call go through the connection too', async () => {
@@ -145,9 +135,7 @@ it('the lookup and the cancel call go through the connection too', async () => {
     delivery: 'atMostOnce',
     completion: 'callback',
   });
-  await until(
-    async () => (await store.database.run((db) => findRun(db, id, null)))?.status === 'running' || null,
-  );
+  await until(async () => (await store.database.run((db) => findRun(db, id, null)))?.status === 'running' || null);
   expect(receiver.arrivals.map(({ path, headers }) => [path, headers.authorization])).toEqual([
     ['/v1/hook', 'Bearer t'],
     [`/v1/asked/${id}`, 'Bearer t'],
@@ -161,8 +149,7 @@ describe('OAuth 2 client credentials', () => {
     await connect('api', { url, auth: { type: 'oauth2', tokenUrl: `${server.url}/token`, ...client } });
     return server;
   }
-  const token = (text: string) =>
-    JSON.stringify({ access_token: text, token_type: 'Bearer', expires_in: 3600 });
+  const token = (text: string) => JSON.stringify({ access_token: text, token_type: 'Bearer', expires_in: 3600 });
 
   it('one token serves all runs of the instance', async () => {
     const receiver = await receiverOfTest();
@@ -170,9 +157,7 @@ describe('OAuth 2 client credentials', () => {
     const instance = await start();
     const runs = await Promise.all(Array.from({ length: 20 }, () => run(instance, { connection: 'api' })));
     for (const id of runs) expect(await ended(id)).toMatchObject({ status: 'succeeded' });
-    expect(new Set(receiver.arrivals.map(({ headers }) => headers.authorization))).toEqual(
-      new Set(['Bearer one']),
-    );
+    expect(new Set(receiver.arrivals.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer one']));
     expect(server.arrivals).toHaveLength(1);
     expect(server.arrivals[0]?.headers.authorization).toBe(
       `Basic ${Buffer.from('firelock:a+secret').toString('base64')}`,
@@ -207,10 +192,7 @@ describe('OAuth 2 client credentials', () => {
     });
     const once = await ended(await run(instance, { connection: 'api' }, { delivery: 'atMostOnce' }));
     expect(once).toMatchObject({ status: 'succeeded', attempts: 1 });
-    expect(receiver.arrivals.map(({ headers }) => headers.authorization).slice(2)).toEqual([
-      'Bearer 3',
-      'Bearer 4',
-    ]);
+    expect(receiver.arrivals.map(({ headers }) => headers.authorization).slice(2)).toEqual(['Bearer 3', 'Bearer 4']);
   });
 
   it('at most once, a run whose token was refused is tried again if another cannot be had now', async () => {
@@ -225,9 +207,7 @@ describe('OAuth 2 client credentials', () => {
       down = false;
     }, receiver.url);
     const retry = { maxAttempts: 5, minBackoffSeconds: 1, maxBackoffSeconds: 1 };
-    const once = await ended(
-      await run(await start(), { connection: 'api' }, { delivery: 'atMostOnce', retry }),
-    );
+    const once = await ended(await run(await start(), { connection: 'api' }, { delivery: 'atMostOnce', retry }));
     expect(once).toMatchObject({ status: 'succeeded' });
     expect(once.attemptLog[0]).toMatchObject({
       outcome: 'transient',
@@ -235,18 +215,14 @@ describe('OAuth 2 client credentials', () => {
     });
   });
 
-  it(
-    'a target that refuses every token ends the run, and costs its token server two',
-    { tags: [ATTACK] },
-    async () => {
-      const receiver = await receiverOfTest((_, response) => response.writeHead(401).end());
-      const server = await oauth((_, response) => response.end(token(String(Math.random()))), receiver.url);
-      const instance = await start();
-      expect(await ended(await run(instance, { connection: 'api' }))).toMatchObject({ status: 'failed' });
-      expect(await ended(await run(instance, { connection: 'api' }))).toMatchObject({ status: 'failed' });
-      expect(server.arrivals.length).toBeLessThanOrEqual(3);
-    },
-  );
+  it('a target that refuses every token ends the run, and costs its token server two', { tags: [ATTACK] }, async () => {
+    const receiver = await receiverOfTest((_, response) => response.writeHead(401).end());
+    const server = await oauth((_, response) => response.end(token(String(Math.random()))), receiver.url);
+    const instance = await start();
+    expect(await ended(await run(instance, { connection: 'api' }))).toMatchObject({ status: 'failed' });
+    expect(await ended(await run(instance, { connection: 'api' }))).toMatchObject({ status: 'failed' });
+    expect(server.arrivals.length).toBeLessThanOrEqual(3);
+  });
 
   it('at most once, the handoff begins once there is a token: a death before that is not unknown, and a time-out says so', async () => {
     const receiver = await receiverOfTest();

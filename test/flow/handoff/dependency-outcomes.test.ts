@@ -19,17 +19,13 @@ beforeEach(async () => {
   const database: Database = {
     ...store.database,
     run: (work, limitMs) => {
-      if (!(new Error().stack ?? '').includes('/dependency-outcomes.ts'))
-        return store.database.run(work, limitMs);
+      if (!(new Error().stack ?? '').includes('/dependency-outcomes.ts')) return store.database.run(work, limitMs);
       reads += 1;
       if (reads <= failing) return Promise.reject(new Error('no'));
       return store.database.run(work, limitMs);
     },
   };
-  instance = await instanceOfTest(
-    { ...store, database },
-    { concurrency: 2 * WIDE, concurrencyPerLane: 2 * WIDE },
-  );
+  instance = await instanceOfTest({ ...store, database }, { concurrency: 2 * WIDE, concurrencyPerLane: 2 * WIDE });
 });
 
 /** So many runs that depend on the same two; answers the ids of these. */
@@ -45,9 +41,7 @@ async function fanOut(): Promise<string[]> {
 
 const succeeded = () =>
   until(async () => {
-    const rows = await store.rows<{ failures: number }>(
-      sql`SELECT failures FROM all_runs WHERE status = 'succeeded'`,
-    );
+    const rows = await store.rows<{ failures: number }>(sql`SELECT failures FROM all_runs WHERE status = 'succeeded'`);
     return rows.length === WIDE + 2 ? rows : null;
   });
 

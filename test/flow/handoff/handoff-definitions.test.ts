@@ -14,9 +14,7 @@ it('what is kept of definitions is bounded in bytes, and a placeholder of a body
       edition: `e${version}`,
     }));
     const target = targetAt('http://127.0.0.1/', { body: { template, contentType: 'text/plain' } });
-    const stored = new Map(
-      keys.map((key) => [editionKey(key as never), { ...NO_DEFINITION, payload: null, target }]),
-    );
+    const stored = new Map(keys.map((key) => [editionKey(key as never), { ...NO_DEFINITION, payload: null, target }]));
     const database = { run: () => Promise.resolve(stored) } as unknown as Database;
     const definitions = createHandoffDefinitions(database, SECRETS);
     const loaded = await definitions.load(keys as never);

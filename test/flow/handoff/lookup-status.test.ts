@@ -21,11 +21,7 @@ beforeEach(async () => {
   await instance.start();
 });
 
-async function afterTheWord(
-  completion: Completion,
-  delivery: Definition['delivery'],
-  given: Partial<Definition> = {},
-) {
+async function afterTheWord(completion: Completion, delivery: Definition['delivery'], given: Partial<Definition> = {}) {
   await instance.put('asked', {
     url: receiver.url,
     completion,
@@ -98,8 +94,7 @@ it('reports about a run that had arrived may name the attempt that was sent, or 
   const [asked] = await store.rows<{ id: string; attempts: number }>(sql`SELECT id, attempts FROM all_runs`);
   const id = asked?.id ?? '';
   expect(asked?.attempts).toBe(2);
-  const beat = (attempt: number) =>
-    heartbeatRun(instance.deps, id, { attempt, workerId: null, progress: null });
+  const beat = (attempt: number) => heartbeatRun(instance.deps, id, { attempt, workerId: null, progress: null });
   const complete = (attempt: number) =>
     completeRun(instance.deps, id, {
       attempt,
@@ -111,17 +106,13 @@ it('reports about a run that had arrived may name the attempt that was sent, or 
   expect([await beat(0), await beat(3), await complete(0)].map(({ kind }) => kind)).toEqual(
     Array(3).fill('notPossible'),
   );
-  expect([await beat(1), await beat(2), await complete(1)].map(({ kind }) => kind)).toEqual(
-    Array(3).fill('done'),
-  );
+  expect([await beat(1), await beat(2), await complete(1)].map(({ kind }) => kind)).toEqual(Array(3).fill('done'));
 });
 
 it('once it is sent again, reports about the attempt before it no longer count', async () => {
   word = '{"status":"running"}';
   await afterTheWord('callback', 'atLeastOnce');
-  await store.rows(
-    sql`UPDATE runs SET status = 'pending', due_at = now(), claimed_by = NULL, in_doubt_until = NULL`,
-  );
+  await store.rows(sql`UPDATE runs SET status = 'pending', due_at = now(), claimed_by = NULL, in_doubt_until = NULL`);
   instance.pipeline.dispatcher.wake();
   await receiver.arrived(4);
   const [id] = (await store.rows<{ id: string }>(sql`SELECT id FROM all_runs`)).map((row) => row.id);

@@ -171,9 +171,7 @@ it('what a calendar says is what the new edit says', async () => {
   await standby.promote();
   await put([]);
   // Even in the same millisecond.
-  await store.rows(
-    sql`UPDATE calendar_versions SET at = ${isoInstant(updatedAt)}::timestamptz WHERE version = 2`,
-  );
+  await store.rows(sql`UPDATE calendar_versions SET at = ${isoInstant(updatedAt)}::timestamptz WHERE version = 2`);
   expect(await excludes()).toBe(false);
   const shared = await store.database.transaction((tx) => shareFreeCalendars(tx, ['c']));
   expect(shared.get('c')).not.toBe(lost.editions.get('c'));
@@ -195,8 +193,7 @@ it('a claim that was lost is not taken for the one that was made anew, of the sa
   await standby.promote();
   const made = await claim();
   expect(made).toMatchObject({ ...lost, claimedAt: expect.any(Number) as number });
-  const start = (one: typeof lost) =>
-    store.database.run((db) => startHandoffsIfClaimed(db, [one], { bounded: false }));
+  const start = (one: typeof lost) => store.database.run((db) => startHandoffsIfClaimed(db, [one], { bounded: false }));
   expect(await start(lost)).toEqual(new Set());
   expect(await start(made)).toEqual(new Set([id]));
 });

@@ -66,8 +66,7 @@ it('looks for enabled schedules whose runs are sent, the first due ones first; w
   await store.rows(sql`UPDATE schedules SET enabled = false WHERE id = 'disabled'`);
   await dueIn('pulled', 8);
   await store.rows(sql`UPDATE schedules SET lane = 'pull q' WHERE id = 'pulled'`);
-  const within = (atMost: number) =>
-    store.database.run((db) => editionsDueWithin(db, { ms: 15_000, atMost }));
+  const within = (atMost: number) => store.database.run((db) => editionsDueWithin(db, { ms: 15_000, atMost }));
   const edition = expect.stringMatching(/^[0-9a-f-]{36}$/) as string;
   const found = uids.map((scheduleUid) => ({ scheduleUid, scheduleVersion: 1, edition })).reverse();
   expect(await within(2)).toEqual(found);

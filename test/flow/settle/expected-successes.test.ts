@@ -44,9 +44,7 @@ async function fired() {
 }
 
 const alerts = () =>
-  store.rows<{ is_open: boolean }>(
-    sql`SELECT kind, error, until IS NULL AS is_open FROM alerts ORDER BY since, kind`,
-  );
+  store.rows<{ is_open: boolean }>(sql`SELECT kind, error, until IS NULL AS is_open FROM alerts ORDER BY since, kind`);
 
 describe('a success', () => {
   it('whose answer has not what is expected stays one, opens an episode that says why; the next that has it heals', async () => {

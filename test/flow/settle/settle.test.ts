@@ -10,14 +10,7 @@ import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
 import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
-import {
-  claimRuns,
-  endedRunsOf,
-  leaveRuns,
-  lockRuns,
-  loseAnswerOf,
-  runsOf,
-} from '../../support/pending-runs.ts';
+import { claimRuns, endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
 import type { InstanceOptions } from '../../support/pipeline.ts';
 import { refuseRunsOf, refuseToStart } from '../../support/refused.ts';
 import { startRecovery } from '../../support/recovering.ts';
@@ -108,9 +101,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
     expect(await runsOf(store)).toMatchObject([{ status: 'succeeded', attempts: 1, recoveries: 0 }]);
     expect(receiver.arrivals).toHaveLength(1);
-    const emitted = instance.events.filter(
-      ({ type }) => type === 'runSettled' || type === 'settlementFenced',
-    );
+    const emitted = instance.events.filter(({ type }) => type === 'runSettled' || type === 'settlementFenced');
     expect(emitted).toMatchObject([{ type: 'runSettled', attempt: 1, settlement: { status: 'succeeded' } }]);
   });
 });
@@ -177,9 +168,7 @@ describe('an effect of an end that the database refuses', () => {
     const putOff = () => instance.events.filter((event) => event.type === 'effectPutOff');
     await until(() => new Set(putOff().map(({ kind }) => kind)).size === 3 || null);
     await leaveRuns(store, 'plain', { count: 30, lateBySeconds: 100 });
-    await until(
-      async () => (await runsOf(store, 'plain')).every(({ status }) => status === 'succeeded') || null,
-    );
+    await until(async () => (await runsOf(store, 'plain')).every(({ status }) => status === 'succeeded') || null);
     const settled = (await runsOf(store)).filter(({ status }) => status !== 'waiting');
     expect(settled).toHaveLength(62);
     for (const run of settled) expect(run).toMatchObject({ status: 'succeeded', attempts: 1, recoveries: 0 });

@@ -45,9 +45,7 @@ it('a trouble of the database that somebody has to mend is said with its reason 
   events.emit({ type: 'databaseFailed', error: failure('28P01') });
   expect(said()).toMatchObject([{ reason: 'because of 28P01' }]);
   events.emit({ type: 'databaseFailed', error: failure('53100') });
-  expect(said()).toMatchObject([
-    { msg: expect.stringMatching(/^the disk of the database is full: /) as string },
-  ]);
+  expect(said()).toMatchObject([{ msg: expect.stringMatching(/^the disk of the database is full: /) as string }]);
   pass(60_000);
   for (let tries = 0; tries < 100; tries += 1) loopFails('28P01');
   expect(said()).toHaveLength(1);
@@ -61,9 +59,7 @@ it('a failed query is logged with its reason and its place, without its data', a
   const database = openDatabase(url, 1);
   const lines: string[] = [];
   const logger = createLogger('info', { write: (line: string) => lines.push(line) });
-  const failing = database.run((db) =>
-    db.execute(sql`SELECT ${'Bearer TOPSECRET42'}::text FROM no_such_table`),
-  );
+  const failing = database.run((db) => db.execute(sql`SELECT ${'Bearer TOPSECRET42'}::text FROM no_such_table`));
   logger.error({ err: await failing.catch((error: unknown) => error) }, 'it failed');
   await database.close();
   await drop();

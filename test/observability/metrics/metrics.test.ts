@@ -107,8 +107,7 @@ test('differing zone data is logged when it changes, and a sample without instan
 
 test('a failed loop is logged as working again after a whole pass of its own, and after nothing else', () => {
   const { events, lines } = observed();
-  const fail = () =>
-    events.emit({ type: 'loopFailed', loop: 'effects', error: new Error('x'), retryInMs: 1 });
+  const fail = () => events.emit({ type: 'loopFailed', loop: 'effects', error: new Error('x'), retryInMs: 1 });
   fail();
   // In a pass that then fails.
   events.emit({ type: 'overlapsJudged', count: 1 });

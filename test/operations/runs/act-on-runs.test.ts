@@ -107,8 +107,7 @@ const row = async (id: string) => {
   return found;
 };
 const statusOf = async (id: string) => (await row(id)).status;
-const reaches = (id: string, status: string) =>
-  until(async () => ((await statusOf(id)) === status ? true : null));
+const reaches = (id: string, status: string) => until(async () => ((await statusOf(id)) === status ? true : null));
 const fire = async (id: string) => (await instance.fire(id)).id;
 const accept = async (...asked: Parameters<TestInstance['accept']>) =>
   (await instance.accept(...asked)).map((one) => one.id);
@@ -136,21 +135,18 @@ const put = (id: string, definition: Partial<Parameters<TestInstance['put']>[1]>
 const endAs = (id: string, status: string, more: object = {}) =>
   changeRun(psql, id, { status, finished_at: new Date(), ...more });
 const attemptLog = async (id: string) =>
-  (await store.rows<{ log: unknown }>(sql`SELECT attempt_log AS log FROM all_runs WHERE id = ${id}`))[0]
-    ?.log ?? null;
+  (await store.rows<{ log: unknown }>(sql`SELECT attempt_log AS log FROM all_runs WHERE id = ${id}`))[0]?.log ?? null;
 /** The runs that follow others, and whose ends they follow. */
 const followers = () =>
   store.rows<{ parent_run_id: string; status: string }>(
     sql`SELECT parent_run_id, status FROM all_runs WHERE trigger = 'after'`,
   );
-const noneLeft = () =>
-  until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
+const noneLeft = () => until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
 
 describe('a run that is not there', () => {
   it('is reported as missing, whatever the action is', async () => {
     for (const id of [randomRunId(Date.now()), randomUUID(), 'ffffffff-ffff-7fff-bfff-ffffffffffff']) {
-      for (const ask of [cancel, retry, complete, heartbeat])
-        expect(await ask(id)).toEqual({ kind: 'noSuchRun' });
+      for (const ask of [cancel, retry, complete, heartbeat]) expect(await ask(id)).toEqual({ kind: 'noSuchRun' });
     }
   });
 });
@@ -207,10 +203,7 @@ describe('cancelling', () => {
 
   it('fails those that depend on it', async () => {
     await instance.start();
-    const [parent = '', child = ''] = await accept(
-      { ref: 'a', queue: 'q' },
-      { dependsOn: ['a'], queue: 'q' },
-    );
+    const [parent = '', child = ''] = await accept({ ref: 'a', queue: 'q' }, { dependsOn: ['a'], queue: 'q' });
     await cancel(parent);
     await reaches(child, 'failed');
   });
@@ -422,9 +415,7 @@ describe('completing', () => {
 
   it('accepts the reported result, and the reason of a failure', async () => {
     const id = await pulled('w1');
-    const run = runOf(
-      await complete(id, { ...OF_W1, status: 'failed', error: 'no disk', result: '{"rows":3}' }),
-    );
+    const run = runOf(await complete(id, { ...OF_W1, status: 'failed', error: 'no disk', result: '{"rows":3}' }));
     expect(run).toMatchObject({
       status: 'failed',
       error: { kind: 'reported', message: 'no disk' },
@@ -484,9 +475,7 @@ describe('completing', () => {
       WHERE id = ${id}`,
     );
     expect(runOf(await complete(id)).status).toBe('succeeded');
-    expect(events).toMatchObject([
-      { type: 'runCompleted', settlement: { recovered: true, durationMs: null } },
-    ]);
+    expect(events).toMatchObject([{ type: 'runCompleted', settlement: { recovered: true, durationMs: null } }]);
     await instance.start();
     await until(() => instance.pipeline.tick.passes() > 2 || null);
     expect(receiver.arrivals).toEqual([]);
@@ -543,9 +532,7 @@ describe('completing', () => {
 describe('a heartbeat', () => {
   it('extends the run’s time by its own lease, and keeps the progress', async () => {
     const id = await pulled('w1', { leaseSeconds: 90 });
-    await store.rows(
-      sql`UPDATE runs SET expires_at = clock_timestamp() + interval '1 second' WHERE id = ${id}`,
-    );
+    await store.rows(sql`UPDATE runs SET expires_at = clock_timestamp() + interval '1 second' WHERE id = ${id}`);
     const run = runOf(await heartbeat(id, { attempt: 1, workerId: 'w1', progress: 0.25 }));
     expect(run).toMatchObject({ status: 'running', progress: 0.25, workerId: 'w1' });
     expect((run.expiresAt ?? 0) - run.updatedAt).toBe(90_000);

@@ -192,9 +192,7 @@ describe('a release', () => {
     const beat = heartbeatRun(deps, id, { ...SAID, progress: 0.5 });
     const [release, progress] = [await giveBackRun(deps, id, SAID), await beat];
     const { status } = await row(id);
-    expect([status, release.kind]).toEqual(
-      status === 'running' ? ['running', 'notPossible'] : ['pending', 'done'],
-    );
+    expect([status, release.kind]).toEqual(status === 'running' ? ['running', 'notPossible'] : ['pending', 'done']);
     expect(progress.kind).toBe('done');
     const other = await pulled();
     const results = await Promise.all([giveBackRun(deps, other, SAID), cancelRun(deps, other)]);

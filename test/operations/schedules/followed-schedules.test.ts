@@ -121,11 +121,7 @@ describe('a schedule that follows another', () => {
     await follow('paused', { scheduleId: 'parent' }, { enabled: false });
     await follow('early', { scheduleId: 'parent' }, { startAt: Date.now() + 3_600_000 });
     await follow('late', { scheduleId: 'parent' }, { endAt: Date.now() - 1000 });
-    await follow(
-      'now',
-      { scheduleId: 'parent' },
-      { startAt: Date.now() - 60_000, endAt: Date.now() + 3_600_000 },
-    );
+    await follow('now', { scheduleId: 'parent' }, { startAt: Date.now() - 60_000, endAt: Date.now() + 3_600_000 });
     await instance.start();
     await instance.fire('parent');
     expect((await settled(2)).map((run) => run.schedule_id)).toEqual(['parent', 'now']);
@@ -153,9 +149,7 @@ describe('a schedule that follows another', () => {
     await instance.fire('parent');
     await slow.arrived(1);
     await instance.fire('parent');
-    await until(async () =>
-      (await runsOf('child')).some(({ status }) => status === 'skipped') ? true : null,
-    );
+    await until(async () => ((await runsOf('child')).some(({ status }) => status === 'skipped') ? true : null));
     answer?.();
     await settled(4);
     expect((await runsOf('child')).map(({ status }) => status).sort()).toEqual(['skipped', 'succeeded']);
@@ -193,9 +187,7 @@ describe('ends without an attempt have followers too:', () => {
     for (const id of ['skips', 'skips', 'replaces', 'replaces']) await instance.fire(id);
     await until(async () => ((await runsOf('child')).length === 2 ? true : null));
     const ends = (await runs()).filter(({ status }) => status === 'skipped' || status === 'cancelled');
-    expect((await runsOf('child')).map((run) => run.parent_run_id).sort()).toEqual(
-      ends.map(({ id }) => id).sort(),
-    );
+    expect((await runsOf('child')).map((run) => run.parent_run_id).sort()).toEqual(ends.map(({ id }) => id).sort());
     await stuck.close();
     await until(async () => ((await runs()).every(({ status }) => status !== 'pending') ? true : null));
   });
@@ -207,9 +199,7 @@ describe('ends without an attempt have followers too:', () => {
     await instance.remove('parent');
     await instance.pipeline.effects.start();
     await until(async () => ((await runsOf('child')).length === 1 ? true : null));
-    expect(await runsOf('child')).toMatchObject([
-      { parent_run_id: run.id, trigger: 'after', status: 'pending' },
-    ]);
+    expect(await runsOf('child')).toMatchObject([{ parent_run_id: run.id, trigger: 'after', status: 'pending' }]);
   });
 });
 
@@ -244,10 +234,7 @@ describe('a schedule that cannot be followed is refused:', () => {
     for (const id of ['a', 'c']) await put(id);
     await follow('b', { scheduleId: 'a' });
     await follow('d', { scheduleId: 'c' });
-    const edits = await Promise.allSettled([
-      follow('a', { scheduleId: 'd' }),
-      follow('c', { scheduleId: 'b' }),
-    ]);
+    const edits = await Promise.allSettled([follow('a', { scheduleId: 'd' }), follow('c', { scheduleId: 'b' })]);
     expect(edits.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
@@ -278,8 +265,7 @@ it('has ended once its time is over', async () => {
 });
 
 describe('a schedule that follows a prefix:', () => {
-  const watch = (id: string, scheduleId: string, on: After['on'] = ['succeeded']) =>
-    follow(id, { scheduleId, on });
+  const watch = (id: string, scheduleId: string, on: After['on'] = ['succeeded']) => follow(id, { scheduleId, on });
 
   /** `FOLLOWER of PARENT` of all runs that followed, once so many runs have ended and nothing is left to follow. */
   const followed = (count: number) =>
@@ -290,9 +276,7 @@ describe('a schedule that follows a prefix:', () => {
       );
       const isOver = found.every(({ status, left }) => !/pending|waiting/.test(status) && left === 0);
       if (found.length < count || !isOver) return null;
-      return found
-        .flatMap((run) => (run.parent === null ? [] : [`${run.schedule_id} of ${run.parent}`]))
-        .sort();
+      return found.flatMap((run) => (run.parent === null ? [] : [`${run.schedule_id} of ${run.parent}`])).sort();
     });
 
   it('each run of a schedule whose id begins so is followed, and no run of another', async () => {

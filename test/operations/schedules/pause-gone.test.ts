@@ -97,9 +97,7 @@ describe('a schedule whose target answered 410 Gone', () => {
       enabled: false,
       pauseReason: `the target answered 410 Gone to run ${runId}`,
     });
-    const versions = await store.rows(
-      sql`SELECT version, change, by FROM schedule_versions ORDER BY version`,
-    );
+    const versions = await store.rows(sql`SELECT version, change, by FROM schedule_versions ORDER BY version`);
     expect(versions).toEqual([
       { version: 1, change: 'created', by: null },
       { version: 2, change: 'updated', by: 'firelock' },
@@ -116,9 +114,7 @@ describe('a schedule whose target answered 410 Gone', () => {
     await instance.accept({ url: `${receiver.url}/gone` });
     await until(() => instance.events.find((event) => event.type === 'runSettled') ?? null);
     const { id: runId } = await instance.fire('gone');
-    const paused = await until(
-      () => instance.events.find((event) => event.type === 'schedulePaused') ?? null,
-    );
+    const paused = await until(() => instance.events.find((event) => event.type === 'schedulePaused') ?? null);
     expect(paused).toHaveProperty('reason', `the target answered 410 Gone to run ${runId}`);
     expect(instance.events.filter((event) => event.type === 'loopFailed')).toEqual([]);
   });
@@ -129,9 +125,7 @@ describe('a schedule whose target answered 410 Gone', () => {
     await instance.start();
     const { id } = await instance.fire('ruled');
     const ended = await until(async () => {
-      const [run] = await store.rows(
-        sql`SELECT status, error->>'message' AS error FROM history WHERE id = ${id}`,
-      );
+      const [run] = await store.rows(sql`SELECT status, error->>'message' AS error FROM history WHERE id = ${id}`);
       return run ?? null;
     });
     const error = 'the target answered 410, which is in outcome.fail';

@@ -74,9 +74,7 @@ describe('a delete', () => {
     const left = await runs();
     expect(left.length).toBeGreaterThanOrEqual(2);
     expect(left.every((run) => run.status === 'abandoned' && run.reason === 'deleted')).toBe(true);
-    const versions = await store.rows<{ change: string }>(
-      sql`SELECT change FROM schedule_versions ORDER BY version`,
-    );
+    const versions = await store.rows<{ change: string }>(sql`SELECT change FROM schedule_versions ORDER BY version`);
     expect(versions.map((row) => row.change)).toEqual(['created', 'deleted']);
   });
 

@@ -155,8 +155,7 @@ describe('where the URL names several servers', () => {
 describe.each([
   [
     'is set to be read only',
-    () =>
-      administer(first, ['ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()']),
+    () => administer(first, ['ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()']),
     () => administer(first, ['ALTER SYSTEM RESET default_transaction_read_only', 'SELECT pg_reload_conf()']),
   ],
   ['is a standby', () => first.becomeStandby(), () => first.promote()],
@@ -198,8 +197,7 @@ describe.each([
     } finally {
       await second.restart();
     }
-    const write = (database: Database) =>
-      database.run((db) => db.execute(sql`UPDATE server SET name = name`));
+    const write = (database: Database) => database.run((db) => db.execute(sql`UPDATE server SET name = name`));
     await write(strict);
     await write(lax);
     expect(await serverOf(lax)).toBe('second');
@@ -208,9 +206,7 @@ describe.each([
   it('a statement that exceeds its time is cancelled on the server where it runs', async () => {
     const database = opened(bothUrl());
     const watcher = opened(urlOf([portOf(second)]));
-    await expect(database.run((db) => db.execute(sql`SELECT pg_sleep(600)`), 500)).rejects.toThrow(
-      QueryTimeout,
-    );
+    await expect(database.run((db) => db.execute(sql`SELECT pg_sleep(600)`), 500)).rejects.toThrow(QueryTimeout);
     const sleeping = sql`SELECT FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'PgSleep'`;
     await until(async () => ((await watcher.run((db) => rowsOf(db)(sleeping))).length === 0 ? true : null));
   });

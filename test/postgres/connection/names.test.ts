@@ -33,10 +33,7 @@ test('a server is found by its name, at each of its addresses in turn', { tags: 
       }),
   });
   const socket = await openSocket({ name: 'db.test', port }, tls, ignore, resolve);
-  expect([socket.remoteAddress, (socket as Socket & { host?: string }).host]).toEqual([
-    '127.0.0.1',
-    'db.test',
-  ]);
+  expect([socket.remoteAddress, (socket as Socket & { host?: string }).host]).toEqual(['127.0.0.1', 'db.test']);
   socket.destroy();
   expect(inThread.mock.calls.filter(([host]) => host === 'db.test')).toEqual([]);
 });
@@ -54,9 +51,7 @@ test('a connection that is given up ends the look-up of its name', async () => {
   const resolve = createResolver({
     lookUp: (_, signal) => {
       asked.push(signal);
-      return new Promise((_found, refuse) =>
-        signal.addEventListener('abort', () => refuse(new Error('ended'))),
-      );
+      return new Promise((_found, refuse) => signal.addEventListener('abort', () => refuse(new Error('ended'))));
     },
   });
   let begun: Socket | undefined;

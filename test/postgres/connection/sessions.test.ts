@@ -22,8 +22,7 @@ afterEach(async () => {
   await created.drop();
 });
 
-const increment = (db: Executor, n: number) =>
-  queryPrepared<{ n: number }>(db)(sql`SELECT ${n}::int + 1 AS n`);
+const increment = (db: Executor, n: number) => queryPrepared<{ n: number }>(db)(sql`SELECT ${n}::int + 1 AS n`);
 const namesIn = (db: Executor) =>
   rowsOf<{ generic: number }>(db)(sql`SELECT generic_plans::int AS generic FROM pg_prepared_statements`);
 
@@ -84,9 +83,7 @@ describe('a repeated statement, in a session of its own', () => {
     const scans = async () => {
       await countNow(database);
       const [row] = await database.run((db) =>
-        rowsOf<{ n: number }>(db)(
-          sql`SELECT seq_scan::int AS n FROM pg_stat_user_tables WHERE relname = 't'`,
-        ),
+        rowsOf<{ n: number }>(db)(sql`SELECT seq_scan::int AS n FROM pg_stat_user_tables WHERE relname = 't'`),
       );
       return row?.n;
     };
@@ -119,8 +116,7 @@ it('a listener hears the notifications of each channel, and listens again after 
     another_channel: () => (heardOnAnother += 1),
   });
   onTestFinished(() => listener.stop());
-  const notified = (): Promise<unknown> =>
-    database.run((db) => db.execute(sql`SELECT pg_notify('a_channel', '')`));
+  const notified = (): Promise<unknown> => database.run((db) => db.execute(sql`SELECT pg_notify('a_channel', '')`));
   const heardMoreThan = (count: number) => until(() => (heard > count ? heard : null));
 
   const connected = await heardMoreThan(0);

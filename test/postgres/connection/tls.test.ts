@@ -57,9 +57,7 @@ function urlWith(host: string, parameters: Record<string, string>): string {
 async function connected(address: string): Promise<boolean | string> {
   const database = openDatabase(address, 1);
   try {
-    const [row] = await database.run((db) =>
-      db.execute(sql`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`),
-    );
+    const [row] = await database.run((db) => db.execute(sql`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`));
     return row?.['ssl'] as boolean;
   } catch (error) {
     // The API answers 503, and the loops go on trying.
@@ -88,11 +86,7 @@ describe('a server with a certificate of its own authority, for the name localho
     ],
     ['localhost', { sslmode: 'verify-full' }, /is not signed by one that is trusted/],
     ['127.0.0.1', { sslmode: 'verify-full', sslrootcert: CA }, /its certificate is for another host name$/],
-    [
-      'localhost',
-      { sslmode: 'verify-full', sslrootcert: '/nowhere.pem' },
-      /the file of sslrootcert, .* \(ENOENT\)/,
-    ],
+    ['localhost', { sslmode: 'verify-full', sslrootcert: '/nowhere.pem' }, /the file of sslrootcert, .* \(ENOENT\)/],
   ] as const)('%s with %j: %s', async (host, parameters, expected) => {
     const outcome = await connected(urlWith(host, parameters));
     if (typeof expected === 'boolean') expect(outcome).toBe(expected);
@@ -137,12 +131,8 @@ describe('a server that does not behave as PostgreSQL does', () => {
   it('gets no data, above all no password', async () => {
     expect(await asked('N', 'require')).toMatch(/does not offer TLS, which sslmode=require asks for/);
     // What comes with the answer was put there by someone in between.
-    expect(await asked('S\x45\0\0\0\x08', 'require')).toMatch(
-      /does not answer a question for TLS as PostgreSQL does/,
-    );
-    expect(await asked('HTTP/1.1 400', 'prefer')).toMatch(
-      /does not answer a question for TLS as PostgreSQL does/,
-    );
+    expect(await asked('S\x45\0\0\0\x08', 'require')).toMatch(/does not answer a question for TLS as PostgreSQL does/);
+    expect(await asked('HTTP/1.1 400', 'prefer')).toMatch(/does not answer a question for TLS as PostgreSQL does/);
     expect(await asked('', 'require')).toMatch(/closed the connection when it was asked for TLS/);
     expect(await asked('S', 'require')).toMatch(/asked by sslmode=require/);
   });

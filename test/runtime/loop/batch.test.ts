@@ -48,9 +48,7 @@ it('a batch that was too much as a whole is done in parts, and no item is set as
 });
 
 it('where many items take too long, few are tried before the pass ends, and what was set aside stays so: in the end all others are done', async () => {
-  const slow = new Map(
-    items(500).flatMap((item) => (item % 100 === 50 ? [[item, 'outOfTime'] as const] : [])),
-  );
+  const slow = new Map(items(500).flatMap((item) => (item % 100 === 50 ? [[item, 'outOfTime'] as const] : [])));
   const { halving, aside, batches } = workOn(slow);
   let left = items(500);
   for (let passes = 1; left.length > 0; passes += 1) {

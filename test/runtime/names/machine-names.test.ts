@@ -18,21 +18,13 @@ interface Machine {
 
 /** A machine with these files and this name server. */
 async function machine({ hosts = '', resolv = '', nsswitch = '', ...rest }: Machine) {
-  const {
-    answer = () => null,
-    others = () => Promise.reject(new Error('not asked')),
-    limitMs = 60_000,
-  } = rest;
+  const { answer = () => null, others = () => Promise.reject(new Error('not asked')), limitMs = 60_000 } = rest;
   const folder = await mkdtemp(join(tmpdir(), 'firelock-names-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const [hostsFile, resolvConf, nsswitchConf] = ['hosts', 'resolv.conf', 'nsswitch.conf'].map((name) =>
     join(folder, name),
   ) as [string, string, string];
-  await Promise.all([
-    writeFile(hostsFile, hosts),
-    writeFile(resolvConf, resolv),
-    writeFile(nsswitchConf, nsswitch),
-  ]);
+  await Promise.all([writeFile(hostsFile, hosts), writeFile(resolvConf, resolv), writeFile(nsswitchConf, nsswitch)]);
   const { servers, questions } = await startNameServer(answer);
   const time = { ms: 0 };
   const lookUp = createMachineNames({
@@ -54,8 +46,7 @@ const NONE: Answer = {};
 const HERE: Answer = { addresses: ['10.0.0.1'] };
 
 describe('the hosts file', () => {
-  const HOSTS =
-    '# names\n10.0.0.7 db.test DB2  # two\n\nfd00::7\tdb.test\nnot-an-address x.test\n10.0.0.7 db.test';
+  const HOSTS = '# names\n10.0.0.7 db.test DB2  # two\n\nfd00::7\tdb.test\nnot-an-address x.test\n10.0.0.7 db.test';
 
   test('comes first, and its names are asked of no server', async () => {
     const { find, asked } = await machine({ hosts: HOSTS });
@@ -151,12 +142,7 @@ describe('a short name', () => {
     [
       'example.com',
       'example.com',
-      [
-        'example.com.jobs.svc.cluster.test',
-        'example.com.svc.cluster.test',
-        'example.com.cluster.test',
-        'example.com',
-      ],
+      ['example.com.jobs.svc.cluster.test', 'example.com.svc.cluster.test', 'example.com.cluster.test', 'example.com'],
     ],
     ['example.com.', 'example.com', ['example.com']],
     ['a.b.c.d.e.f', 'a.b.c.d.e.f', ['a.b.c.d.e.f']],

@@ -18,8 +18,7 @@ function underControl(options: Parameters<typeof createResolver>[0] = {}) {
     lookUp: (name, signal) =>
       new Promise((found, refuse) => {
         const fail = () => refuse(new NameNotResolved('ENOTFOUND', `${name} has no address`));
-        const answer = (address: string, seconds: number) =>
-          found({ addresses: [{ address, family: 4 }], seconds });
+        const answer = (address: string, seconds: number) => found({ addresses: [{ address, family: 4 }], seconds });
         asked.push({ name, signal, answer, fail });
         signal.addEventListener('abort', fail);
       }),

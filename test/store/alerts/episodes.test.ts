@@ -56,9 +56,7 @@ const put = (id: string, more: Partial<Definition> = {}) =>
 /** Fires it once, and waits for the end of the run. */
 async function fire(id: string): Promise<string> {
   const { id: runId } = await instance.fire(id);
-  await until(
-    async () => (await store.rows(sql`SELECT FROM history WHERE id = ${runId}`)).length > 0 || null,
-  );
+  await until(async () => (await store.rows(sql`SELECT FROM history WHERE id = ${runId}`)).length > 0 || null);
   await noEffects();
   return runId;
 }
@@ -168,8 +166,7 @@ describe('a message', () => {
     await putNotifier(store, { id: 'ops', url: `${receiver.url}/ops`, filter: { ids: ['job*'], label: [] } });
   });
 
-  const told = () =>
-    receiver.arrivals.filter(({ path }) => path === '/ops').map(({ body }) => body as unknown);
+  const told = () => receiver.arrivals.filter(({ path }) => path === '/ops').map(({ body }) => body as unknown);
 
   it('tells of all that opens within ten seconds at once, and of all that is over', async () => {
     for (const id of ['job-1', 'job-2', 'other']) await put(id);
@@ -231,9 +228,7 @@ describe('a message', () => {
         .sort(),
     ).toEqual(['opened', 'reminder']);
     expect(
-      await store.rows(
-        sql`SELECT FROM alert_tellings WHERE remind_at > clock_timestamp() + interval '23 hours'`,
-      ),
+      await store.rows(sql`SELECT FROM alert_tellings WHERE remind_at > clock_timestamp() + interval '23 hours'`),
     ).toHaveLength(1);
   });
 

@@ -37,12 +37,8 @@ async function pass(seconds: number): Promise<void> {
   await store.rows(
     sql`UPDATE alerts SET since = since - ${ago}, until = until - ${ago}, broken_at = broken_at - ${ago}`,
   );
-  await store.rows(
-    sql`UPDATE alert_tellings SET remind_at = remind_at - ${ago}, held_until = held_until - ${ago}`,
-  );
-  const { due } = await store.database.run((db) =>
-    findReminders(db, { limit: 100, besides: [], besideNotifiers: [] }),
-  );
+  await store.rows(sql`UPDATE alert_tellings SET remind_at = remind_at - ${ago}, held_until = held_until - ${ago}`);
+  const { due } = await store.database.run((db) => findReminders(db, { limit: 100, besides: [], besideNotifiers: [] }));
   await store.database.transaction((tx) => remind(tx, due, null));
 }
 

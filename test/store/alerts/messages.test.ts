@@ -18,8 +18,7 @@ beforeEach(async () => {
 const count = async (statement: Parameters<Volume['store']['rows']>[0]) =>
   (await volume.store.rows<{ count: number }>(statement))[0]?.count ?? 0;
 const effects = () => count(sql`SELECT count(*)::int FROM effects`);
-const pager = (id = 'pager', more = {}) =>
-  putNotifier(volume.store, { id, url: '', channel: 'pagerduty', ...more });
+const pager = (id = 'pager', more = {}) => putNotifier(volume.store, { id, url: '', channel: 'pagerduty', ...more });
 const breakAll = () => leaveEffects(volume, 'breaks', { alertKind: 'failed' });
 type Looping = 'effects' | 'alertEffects' | 'begunEffects' | 'alertWatch';
 /** Lets these loops of an instance, which lives no longer, work until that is so. */
@@ -68,8 +67,7 @@ describe('messages for PagerDuty', () => {
       expect(sent).toMatchObject({ dedup_key: told, client_url: page });
       expect(sent['event_action']).toBe(event === 'opened' ? 'trigger' : 'resolve');
       // Of one that is over the message says until when it was.
-      const { until: over } = (sent['payload'] as { custom_details: { until: string | null } })
-        .custom_details;
+      const { until: over } = (sent['payload'] as { custom_details: { until: string | null } }).custom_details;
       expect(over === null).toBe(event === 'opened');
     }
     // Nobody waits until they are closed.
@@ -105,8 +103,7 @@ it('what follows from ends does not wait for what thousands of failures tell: no
   await volume.store
     .rows(sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT 'followers', gen_random_uuid(), uid, version, id, 'schedule', 'failed', clock_timestamp(), 1 FROM schedules WHERE id = 'other'`);
-  const followed = async () =>
-    (await count(sql`SELECT count(*)::int FROM runs WHERE schedule_id = 'follower'`)) === 1;
+  const followed = async () => (await count(sql`SELECT count(*)::int FROM runs WHERE schedule_id = 'follower'`)) === 1;
   await work(['effects'], followed);
   expect(await effects()).toBe(2_000);
 });
@@ -117,9 +114,7 @@ describe('a message that could not be delivered', () => {
     const loops = ['alertEffects', 'begunEffects'] as const;
     await Promise.all([work(loops, untilNone), work(loops, untilNone)]);
     expect(
-      await count(
-        sql`SELECT count(*)::int FROM messages WHERE notifier_id = 'last' AND fallback_for = 'first'`,
-      ),
+      await count(sql`SELECT count(*)::int FROM messages WHERE notifier_id = 'last' AND fallback_for = 'first'`),
     ).toBe(1_300);
     expect(
       await count(sql`SELECT count(DISTINCT a.alert_id)::int FROM messages m JOIN message_alerts a USING (run_id)
@@ -158,9 +153,7 @@ describe('what another transaction keeps hides nothing of what is behind it', ()
       sql`UPDATE alert_tellings SET remind_at = now() - interval '1 hour' WHERE notifier_id = 's0'`,
     );
     const left = (id: string) =>
-      count(
-        sql`SELECT count(*)::int FROM alert_tellings WHERE notifier_id = ${id} AND remind_at <= clock_timestamp()`,
-      );
+      count(sql`SELECT count(*)::int FROM alert_tellings WHERE notifier_id = ${id} AND remind_at <= clock_timestamp()`);
     await whileKept(async () => (await left('s1')) === 0);
     expect(await left('s0')).toBe(600);
     await work(['alertWatch'], async () => (await left('s0')) === 0);

@@ -53,14 +53,10 @@ const messages = () =>
         WHERE t.run_id = m.run_id), '') AS told
     FROM messages m JOIN all_runs r ON r.id = m.run_id ORDER BY m.created_at, m.event, m.run_id`);
 const linesOf = async () =>
-  (await messages()).map(
-    ({ notifier_id, event, status: is, told }) => `${notifier_id} ${event} ${told} ${is}`,
-  );
+  (await messages()).map(({ notifier_id, event, status: is, told }) => `${notifier_id} ${event} ${told} ${is}`);
 /** Closes what has gathered, as if the ten seconds had passed. */
 async function gathered(): Promise<void> {
-  await store.rows(
-    sql`UPDATE messages SET gathers_until = clock_timestamp() WHERE gathers_until IS NOT NULL`,
-  );
+  await store.rows(sql`UPDATE messages SET gathers_until = clock_timestamp() WHERE gathers_until IS NOT NULL`);
   watch.wake();
   await until(async () =>
     (await store.rows(sql`SELECT FROM messages WHERE gathers_until IS NOT NULL`)).length === 0 ? true : null,
@@ -72,9 +68,7 @@ const tried = (outcome: 'transient' | 'unknown') =>
     attempt_log = jsonb_build_array(jsonb_build_object('attempt', 1, 'outcome', ${outcome}::text)) WHERE status = 'pending'`);
 /** An instance hands each open message to its receiver. */
 const claim = () =>
-  store.rows(
-    sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now() WHERE status = 'pending'`,
-  );
+  store.rows(sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now() WHERE status = 'pending'`);
 /** Another transaction has the messages that wait. */
 const whileLocked = (work: () => Promise<void>) =>
   store.database.transaction(async (tx) => {
@@ -144,11 +138,7 @@ describe('a message about an episode', () => {
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, claimed_at = NULL`);
     await tried('transient');
     await happens('heals', 'b');
-    expect(await linesOf()).toEqual([
-      'chat opened a pending',
-      'chat recovered a waiting',
-      'chat recovered b waiting',
-    ]);
+    expect(await linesOf()).toEqual(['chat opened a pending', 'chat recovered a waiting', 'chat recovered b waiting']);
     await instance.start();
     await dueNow();
     await until(() => (arrived('/chat').length === 2 ? true : null));
@@ -167,11 +157,7 @@ describe('a message about an episode', () => {
       expect(await store.rows(sql`SELECT FROM alerts WHERE until IS NULL`)).toEqual([]);
     });
     await applyAll(store);
-    expect(await linesOf()).toEqual([
-      'pager opened a pending',
-      'pager recovered  cancelled',
-      'pager opened a pending',
-    ]);
+    expect(await linesOf()).toEqual(['pager opened a pending', 'pager recovered  cancelled', 'pager opened a pending']);
   });
 
   it('and that has opened again is told so at the end of its time of silence, but not while that transaction lasts', async () => {
@@ -253,10 +239,7 @@ describe('what the fallback was told', () => {
     expect(await linesOf()).toEqual(['first opened a pending', 'last opened a pending']);
     await claim();
     await happens('heals', 'a');
-    expect((await linesOf()).slice(2).sort()).toEqual([
-      'first recovered a waiting',
-      'last recovered a waiting',
-    ]);
+    expect((await linesOf()).slice(2).sort()).toEqual(['first recovered a waiting', 'last recovered a waiting']);
   });
 
   it('was over when it came there is told so, and to a pager not at all', async () => {

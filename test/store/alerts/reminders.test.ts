@@ -86,8 +86,7 @@ it('old messages about thousands of episodes go part by part, and those that are
     );
     return row;
   };
-  const forget = () =>
-    store.database.transaction((tx) => forgetOldAlerts(tx, Date.now() - 30 * 86_400_000, 1_000));
+  const forget = () => store.database.transaction((tx) => forgetOldAlerts(tx, Date.now() - 30 * 86_400_000, 1_000));
   expect(await forget()).toBe(true);
   expect(await left()).toEqual({ messages: 4, named: 10_000 });
   expect(await forget()).toBe(false);

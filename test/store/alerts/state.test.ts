@@ -49,12 +49,7 @@ async function ended(
   return row?.id ?? '';
 }
 
-const effect = (
-  kind: 'breaks' | 'heals',
-  alertKind: AlertKind,
-  seconds: number,
-  runId: string | null = null,
-) =>
+const effect = (kind: 'breaks' | 'heals', alertKind: AlertKind, seconds: number, runId: string | null = null) =>
   store.rows(sql`INSERT INTO effects
     (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT ${kind}, ${alertKind}, ${runId}, uid, version, id, 'schedule', 'failed', ${ago(seconds)}, 1 FROM schedules`);
@@ -271,8 +266,7 @@ describe('the success of a run', () => {
         trigger, status, lane, priority, due_at, ready, attempts, claimed_by, claimed_at, overlap_guarded, created_at, updated_at)
       SELECT ${runIdAt(sql`now()`)}, ${ago(60)}, uid, version, id, ${trigger}, 'pending', lane, priority, now(), true, 1,
         gen_random_uuid(), now(), false, now(), now() FROM schedules RETURNING id, claimed_by AS instance`);
-  const healing = () =>
-    store.rows<{ alert_kind: string }>(sql`SELECT alert_kind FROM effects WHERE kind = 'heals'`);
+  const healing = () => store.rows<{ alert_kind: string }>(sql`SELECT alert_kind FROM effects WHERE kind = 'heals'`);
 
   it.each([
     ['catchUp', true],
@@ -325,30 +319,25 @@ describe('a person who pauses or deletes a schedule', () => {
       sql`SELECT m.notifier_id, m.event, r.own_payload AS payload FROM messages m JOIN all_runs r ON r.id = m.run_id ORDER BY m.created_at`,
     );
 
-  it.each([['paused'], ['deleted']] as const)(
-    'resolves its incident, and no chat hears of it: %s',
-    async (did) => {
-      await put();
-      await effect('breaks', 'failed', 5);
-      await applyAll(store);
-      await store.rows(
-        sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now(), attempts = 1 WHERE status = 'pending'`,
-      );
-      if (did === 'paused') await put({ enabled: false });
-      else await instance.remove('job');
-      expect(await alerts()).toEqual([{ kind: 'failed', is_open: false, over_by: did }]);
-      await instance.pipeline.alertWatch.start();
-      await expect
-        .poll(async () => (await summaries()).filter(({ event }) => event === 'recovered'))
-        .toHaveLength(1);
-      const [resolved] = (await summaries()).filter(({ event }) => event === 'recovered');
-      expect(resolved?.notifier_id).toBe('pager');
-      const summary = `Over: job failed (${did})`;
-      expect(JSON.parse(resolved?.payload ?? '')).toMatchObject({
-        event_action: 'resolve',
-        payload: { summary },
-      });
-      expect(await store.rows(sql`SELECT FROM alert_tellings`)).toEqual([]);
-    },
-  );
+  it.each([['paused'], ['deleted']] as const)('resolves its incident, and no chat hears of it: %s', async (did) => {
+    await put();
+    await effect('breaks', 'failed', 5);
+    await applyAll(store);
+    await store.rows(
+      sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now(), attempts = 1 WHERE status = 'pending'`,
+    );
+    if (did === 'paused') await put({ enabled: false });
+    else await instance.remove('job');
+    expect(await alerts()).toEqual([{ kind: 'failed', is_open: false, over_by: did }]);
+    await instance.pipeline.alertWatch.start();
+    await expect.poll(async () => (await summaries()).filter(({ event }) => event === 'recovered')).toHaveLength(1);
+    const [resolved] = (await summaries()).filter(({ event }) => event === 'recovered');
+    expect(resolved?.notifier_id).toBe('pager');
+    const summary = `Over: job failed (${did})`;
+    expect(JSON.parse(resolved?.payload ?? '')).toMatchObject({
+      event_action: 'resolve',
+      payload: { summary },
+    });
+    expect(await store.rows(sql`SELECT FROM alert_tellings`)).toEqual([]);
+  });
 });

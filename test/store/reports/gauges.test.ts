@@ -1,12 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import {
-  countOpenRuns,
-  countSchedules,
-  sampleNotifiers,
-  sampleWork,
-} from '../../../src/store/reports/gauges.ts';
+import { countOpenRuns, countSchedules, sampleNotifiers, sampleWork } from '../../../src/store/reports/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../../api/api.ts';
 import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { leaveMessages } from '../../support/notifiers.ts';

@@ -66,9 +66,7 @@ const openAlert = (uid: string, kind: string) =>
 
 /** Its bound has passed by so many seconds. */
 const passBound = (id: string, secondsAgo = 0.1) =>
-  store.rows(
-    sql`UPDATE runs SET bound_at = clock_timestamp() - make_interval(secs => ${secondsAgo}) WHERE id = ${id}`,
-  );
+  store.rows(sql`UPDATE runs SET bound_at = clock_timestamp() - make_interval(secs => ${secondsAgo}) WHERE id = ${id}`);
 
 async function fired(expected: Expect | null = BOTH) {
   const schedule = await instance.put('s', { url, expect: expected });
@@ -159,9 +157,7 @@ describe('the beginning of the first attempt', () => {
   it('of a later attempt changes no bound', async () => {
     const { id } = await begun();
     const before = await runOf(id);
-    await store.rows(
-      sql`UPDATE runs SET claimed_by = NULL, claimed_at = NULL, ready = true WHERE id = ${id}`,
-    );
+    await store.rows(sql`UPDATE runs SET claimed_by = NULL, claimed_at = NULL, ready = true WHERE id = ${id}`);
     const claim = await claimed();
     expect(claim.toBegin).toBe(false);
     const one = [claimOf(claim)];

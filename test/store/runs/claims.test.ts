@@ -102,9 +102,7 @@ describe('a claim of ready runs', () => {
     const released = Promise.withResolvers<undefined>();
     const locked = Promise.withResolvers<string[]>();
     const holding = store.database.transaction(async (tx) => {
-      const rows = await rowsOf<{ id: string }>(tx)(
-        sql`SELECT id FROM runs ORDER BY lane, due_at LIMIT 6 FOR UPDATE`,
-      );
+      const rows = await rowsOf<{ id: string }>(tx)(sql`SELECT id FROM runs ORDER BY lane, due_at LIMIT 6 FOR UPDATE`);
       locked.resolve(rows.map(({ id }) => id));
       await released.promise;
     });

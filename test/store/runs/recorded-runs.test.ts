@@ -23,9 +23,7 @@ let instance: TestInstance;
 
 const KINDS: Partial<Definition>[] = [
   ...OVERLAPS.map((overlap) => ({ overlap })),
-  ...OVERLAPS.map(
-    (overlap) => ({ overlap, priority: 'high', limit: 'three', pauseAfterFailures: 2 }) as const,
-  ),
+  ...OVERLAPS.map((overlap) => ({ overlap, priority: 'high', limit: 'three', pauseAfterFailures: 2 }) as const),
   { priority: 'low', successWithinSeconds: 60 },
   { limit: 'three' },
   { pauseAfterFailures: 2, successWithinSeconds: 60 },
@@ -41,9 +39,7 @@ const KINDS: Partial<Definition>[] = [
 beforeAll(async () => {
   store = await createStore();
   instance = await createInstance(store);
-  await store.rows(
-    sql`INSERT INTO limits (id, max_running, updated_at) VALUES ('three', 3, clock_timestamp())`,
-  );
+  await store.rows(sql`INSERT INTO limits (id, max_running, updated_at) VALUES ('three', 3, clock_timestamp())`);
 });
 
 afterAll(async () => {
@@ -160,10 +156,7 @@ it('so does the run that follows the end of another schedule', async () => {
 });
 
 /** What is open of a schedule as one of its fires comes due, and whether that fire starts at once. */
-const CASES: Record<
-  string,
-  { startsAtOnce: boolean; leave?: (id: string) => Promise<unknown>; fires?: number }
-> = {
+const CASES: Record<string, { startsAtOnce: boolean; leave?: (id: string) => Promise<unknown>; fires?: number }> = {
   'none of its runs is open': { startsAtOnce: true },
   'two of its fires are recorded': { startsAtOnce: false, fires: 2 },
   'a run waits': {
@@ -198,9 +191,7 @@ async function marked(id: string): Promise<void> {
 
 const GUARDED = OVERLAPS.filter((overlap) => overlap !== 'allow');
 
-it.each(
-  Object.entries(CASES).flatMap(([when, one]) => GUARDED.map((overlap) => ({ when, overlap, ...one }))),
-)(
+it.each(Object.entries(CASES).flatMap(([when, one]) => GUARDED.map((overlap) => ({ when, overlap, ...one }))))(
   'a fire under $overlap, where $when: starts at once, with its claim: $startsAtOnce',
   async ({ when, overlap, leave, fires = 1, startsAtOnce }) => {
     const id = `${overlap}-${Object.keys(CASES).indexOf(when)}`;
@@ -220,9 +211,7 @@ it.each(
 
 /** As a tick records it: with a claim wherever the overlap allows one. */
 async function recordDue(id: string, fires: number) {
-  await store.rows(
-    sql`UPDATE schedules SET next_fire_at = NULL, next_occurrence_at = NULL WHERE id <> ${id}`,
-  );
+  await store.rows(sql`UPDATE schedules SET next_fire_at = NULL, next_occurrence_at = NULL WHERE id <> ${id}`);
   await store.rows(sql`UPDATE schedules SET next_occurrence_at = clock_timestamp() - interval '1 s',
     next_fire_at = clock_timestamp() - interval '1 s' WHERE id = ${id}`);
   const [schedule] = await store.database.run(lockedBy);

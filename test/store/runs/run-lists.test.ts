@@ -141,9 +141,7 @@ describe('among runs of all kinds', () => {
       const filter = {
         scheduleUids: among,
         statuses:
-          random.next() < 0.5
-            ? undefined
-            : [...new Set([random.pick(RUN_STATUSES), random.pick(RUN_STATUSES)])],
+          random.next() < 0.5 ? undefined : [...new Set([random.pick(RUN_STATUSES), random.pick(RUN_STATUSES)])],
         to: random.next() < 0.3 ? NOW - 5 * DAY_MS : undefined,
       };
       const bounds = random.pick([
@@ -203,10 +201,7 @@ describe('among very many plain ones', () => {
     ['what succeeded', { limit, statuses: ['succeeded'] }],
     ['what failed', { limit, statuses: ['failed'] }],
     ['what was abandoned: nothing', { limit, statuses: ['abandoned'] }],
-    [
-      'all that did not succeed',
-      { limit, statuses: ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] },
-    ],
+    ['all that did not succeed', { limit, statuses: ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] }],
     ['what is open: nothing', { limit, statuses: ['waiting', 'pending', 'running'] }],
     ['what was caught up', { limit, triggers: ['catchUp'] }],
     ['what was backfilled: nothing', { limit, triggers: ['backfill'] }],
@@ -374,8 +369,7 @@ describe('among very many of others', () => {
           AS o(id text, uid uuid)) s ON s.nth = n % ${uids.length}::int,
         LATERAL (SELECT date_trunc('minute', clock_timestamp()) - (n / 4 + ${ageMinutes}::int) * interval '1 minute' AS at) t
         ON CONFLICT DO NOTHING RETURNING id`;
-    const seed = (statement: SQL) =>
-      database.run((db) => rowsOf<{ id: string }>(db)(statement), SEED_LIMIT_MS);
+    const seed = (statement: SQL) => database.run((db) => rowsOf<{ id: string }>(db)(statement), SEED_LIMIT_MS);
     await seed(ended(others, MANY, 0));
     const rows = await seed(ended(few, 30, MANY / 4));
     ownIds.push(...rows.map(idOf).sort().reverse());
@@ -504,9 +498,7 @@ async function insertRuns(runs: readonly Listed[]): Promise<void> {
   const open = given(runs.filter(({ status }) => !isEnd(status)));
   const ended = given(runs.filter(({ status }) => isEnd(status)));
   await database.run((db) =>
-    db.execute(
-      sql`INSERT INTO runs (${columns}, ready) SELECT ${values}, at <= clock_timestamp() FROM ${open}`,
-    ),
+    db.execute(sql`INSERT INTO runs (${columns}, ready) SELECT ${values}, at <= clock_timestamp() FROM ${open}`),
   );
   await database.run((db) =>
     db.execute(

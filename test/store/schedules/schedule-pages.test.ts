@@ -52,11 +52,7 @@ test.each<[what: string, filter: ScheduleFilter, found: number]>([
   ['the one in error', { limit, statuses: ['error'] }, 1],
   ['those that ended or are in error', { limit, statuses: ['ended', 'error'] }, 2],
   ['a small scope far behind', { limit, within: { from: 'job-0198', end: 'job-0199' } }, limit],
-  [
-    'the paused ones of it',
-    { limit, statuses: ['paused'], within: { from: 'job-0198', end: 'job-0199' } },
-    1,
-  ],
+  ['the paused ones of it', { limit, statuses: ['paused'], within: { from: 'job-0198', end: 'job-0199' } }, 1],
   ['active ones that are paused: none', { limit, enabled: false, statuses: ['active'] }, 0],
 ])('a page of %s, among very many, reads no more than some pages', async (_what, filter, found) => {
   const { read, listed } = await readBy(filter);

@@ -30,8 +30,7 @@ export function createKeptPools(databaseUrl: string): KeptPools {
       idle.set(key, pools);
       // Each has a budget of its own: what one test's instance may take says nothing of the next one's.
       const { mayBeTooMuch } = options ?? {};
-      const pool =
-        pools.pop() ?? openDatabase(url.href, size, mayBeTooMuch === undefined ? {} : { mayBeTooMuch });
+      const pool = pools.pop() ?? openDatabase(url.href, size, mayBeTooMuch === undefined ? {} : { mayBeTooMuch });
       const one = lend(pool, async (isIdle) => {
         lent.delete(one);
         if (isIdle) pools.push(pool);

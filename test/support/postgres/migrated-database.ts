@@ -67,9 +67,7 @@ async function endOthers(sql: postgres.Sql): Promise<void> {
 
 async function empty(sql: postgres.Sql, used: readonly UsedTable[]): Promise<void> {
   // Truncating makes new files for all of their indexes: for a few rows that takes fifty times as long.
-  const statements = used.map(({ name, size }) =>
-    size > SMALL_BYTES ? `TRUNCATE ${name}` : `DELETE FROM ${name}`,
-  );
+  const statements = used.map(({ name, size }) => (size > SMALL_BYTES ? `TRUNCATE ${name}` : `DELETE FROM ${name}`));
   await sql.unsafe([...statements, 'INSERT INTO installation DEFAULT VALUES'].join(';'));
 }
 

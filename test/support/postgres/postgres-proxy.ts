@@ -78,11 +78,7 @@ export async function startPostgresProxy(
   };
 }
 
-function forward(
-  client: Socket,
-  target: URL,
-  { isOpen, delayMs }: { isOpen: () => boolean; delayMs: number },
-): Way {
+function forward(client: Socket, target: URL, { isOpen, delayMs }: { isOpen: () => boolean; delayMs: number }): Way {
   const server = connect(Number(target.port), target.hostname);
   const way: Way = {
     unanswered: 0,

@@ -6,18 +6,8 @@ import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { giveTo, provideBinaries, spawnAs } from '../../../src/local-postgres/binaries.ts';
-import {
-  SUPERUSER,
-  choosePort,
-  ensureCluster,
-  serverEnvironment,
-} from '../../../src/local-postgres/cluster.ts';
-import {
-  type ServerDeps,
-  findServer,
-  startServer,
-  stopServer,
-} from '../../../src/local-postgres/postgres-server.ts';
+import { SUPERUSER, choosePort, ensureCluster, serverEnvironment } from '../../../src/local-postgres/cluster.ts';
+import { type ServerDeps, findServer, startServer, stopServer } from '../../../src/local-postgres/postgres-server.ts';
 import { temporaryHome } from './temporary-home.ts';
 
 export interface TestDatabase {
@@ -59,11 +49,7 @@ const CHEAP_LOGIN = 'scram_iterations=1';
 const SETTINGS = ['fsync=off', 'full_page_writes=off', CHEAP_LOGIN];
 
 /** For what runs outside of vitest, and tests of what happens to a server; else all share the run's. */
-export async function startCluster({
-  survivesCrashes = false,
-  settings = [],
-  from,
-}: Options = {}): Promise<Cluster> {
+export async function startCluster({ survivesCrashes = false, settings = [], from }: Options = {}): Promise<Cluster> {
   const { home, account, remove, removeAtOnce } = await temporaryHome('firelock-test-', {
     durable: survivesCrashes,
   });
@@ -137,12 +123,7 @@ async function restartAsStandby(deps: ServerDeps, port: number): Promise<void> {
   await writeFile(file, '');
   await giveTo(account, file);
   const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`;
-  await pgCtl(deps, [
-    'start',
-    '--wait',
-    `--log=${join(home.cluster, 'standby.log')}`,
-    `--options=${options}`,
-  ]);
+  await pgCtl(deps, ['start', '--wait', `--log=${join(home.cluster, 'standby.log')}`, `--options=${options}`]);
 }
 
 async function pgCtl({ home, binaries, account }: ServerDeps, options: readonly string[]): Promise<void> {

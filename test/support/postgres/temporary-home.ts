@@ -14,10 +14,7 @@ interface TemporaryHome {
 }
 
 /** Where a server keeps its files, in a directory that begins so; and who runs it. */
-export async function temporaryHome(
-  prefix: string,
-  { durable }: { durable: boolean },
-): Promise<TemporaryHome> {
+export async function temporaryHome(prefix: string, { durable }: { durable: boolean }): Promise<TemporaryHome> {
   const parent = !durable && (await isRoomy(MEMORY)) ? MEMORY : tmpdir();
   const directory = await realpath(await mkdtemp(join(parent, prefix)));
   // As root the server runs as someone else, who has to get in.

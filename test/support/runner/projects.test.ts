@@ -13,15 +13,7 @@ it('every test file is in one of two projects: that of an older PostgreSQL has t
   const files = globSync('test/**/*.test.ts', { cwd: ROOT });
   expect(files.filter((file) => usual?.(file) === older?.(file))).toEqual([]);
   const folders = new Set(files.filter((file) => older?.(file)).map((file) => file.split('/')[1]));
-  expect([...folders].sort()).toEqual([
-    'flow',
-    'history',
-    'operations',
-    'postgres',
-    'queues',
-    'recovery',
-    'store',
-  ]);
+  expect([...folders].sort()).toEqual(['flow', 'history', 'operations', 'postgres', 'queues', 'recovery', 'store']);
 });
 
 it('without a version there are none', () => {

@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  type FetchedToken,
-  type TokenClient,
-  NoToken,
-  OAuthTokens,
-} from '../../../src/targets/login/oauth-tokens.ts';
+import { type FetchedToken, type TokenClient, NoToken, OAuthTokens } from '../../../src/targets/login/oauth-tokens.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { tokenClient } from './clients.ts';
 
@@ -85,28 +80,24 @@ describe('a refused token', () => {
     expect(fetches).toHaveLength(2);
   });
 
-  test(
-    'is not fetched anew at each attempt, if the target refuses every token',
-    { tags: [ATTACK] },
-    async () => {
-      const { tokens, clock, fetches, answer } = tokenServer();
-      const first = tokens.get(client);
-      answer('t-1');
-      await first;
-      for (const next of ['t-2', 't-3', 't-4']) {
-        tokens.invalidate(client, await tokens.get(client));
-        const renewed = tokens.get(client);
-        answer(next);
-        expect(await renewed).toBe(next);
-        for (let i = 0; i < 100; i++) {
-          tokens.invalidate(client, next);
-          expect(tokens.get(client)).toBe(next);
-        }
-        clock.add(10_000);
+  test('is not fetched anew at each attempt, if the target refuses every token', { tags: [ATTACK] }, async () => {
+    const { tokens, clock, fetches, answer } = tokenServer();
+    const first = tokens.get(client);
+    answer('t-1');
+    await first;
+    for (const next of ['t-2', 't-3', 't-4']) {
+      tokens.invalidate(client, await tokens.get(client));
+      const renewed = tokens.get(client);
+      answer(next);
+      expect(await renewed).toBe(next);
+      for (let i = 0; i < 100; i++) {
+        tokens.invalidate(client, next);
+        expect(tokens.get(client)).toBe(next);
       }
-      expect(fetches).toHaveLength(4);
-    },
-  );
+      clock.add(10_000);
+    }
+    expect(fetches).toHaveLength(4);
+  });
 });
 
 describe('a token server that fails', { tags: [ATTACK] }, () => {
@@ -158,21 +149,17 @@ describe('a token server that fails', { tags: [ATTACK] }, () => {
   });
 });
 
-test(
-  'no more tokens are kept than a thousand: those that were used longest ago go',
-  { tags: [ATTACK] },
-  async () => {
-    const { tokens, fetches, answer } = tokenServer();
-    for (let version = 0; version <= 1_000; version++) {
-      const asked = tokens.get({ ...client, version });
-      answer(`t-${version}`);
-      await asked;
-      expect(tokens.get({ ...client, version: 0 })).toBe('t-0');
-    }
-    expect(tokens.get({ ...client, version: 1 })).toBeInstanceOf(Promise);
-    expect(fetches).toHaveLength(1_002);
-  },
-);
+test('no more tokens are kept than a thousand: those that were used longest ago go', { tags: [ATTACK] }, async () => {
+  const { tokens, fetches, answer } = tokenServer();
+  for (let version = 0; version <= 1_000; version++) {
+    const asked = tokens.get({ ...client, version });
+    answer(`t-${version}`);
+    await asked;
+    expect(tokens.get({ ...client, version: 0 })).toBe('t-0');
+  }
+  expect(tokens.get({ ...client, version: 1 })).toBeInstanceOf(Promise);
+  expect(fetches).toHaveLength(1_002);
+});
 
 /** Answers to the fetch that is under way are told. */
 function tokenServer() {
@@ -189,8 +176,7 @@ function tokenServer() {
     tokens: new OAuthTokens({ fetch, clock }),
     clock,
     fetches,
-    answer: (token: string, lifetimeSeconds: number | null = null) =>
-      underWay.resolve({ token, lifetimeSeconds }),
+    answer: (token: string, lifetimeSeconds: number | null = null) => underWay.resolve({ token, lifetimeSeconds }),
     fail: (message: string) => underWay.reject(new NoToken(message)),
   };
 }

@@ -84,11 +84,7 @@ describe('there is no token', () => {
     [200, { ...TOKEN, access_token: 'a\r\nx: y' }, 'answered 200 with a token that no header can carry'],
     [200, { ...TOKEN, access_token: 'a token' }, 'answered 200 with a token that no header can carry'],
     [200, { ...TOKEN, access_token: 'tökén' }, 'answered 200 with a token that no header can carry'],
-    [
-      200,
-      { ...TOKEN, access_token: 'x'.repeat(20_000) },
-      'answered 200 with a token that no header can carry',
-    ],
+    [200, { ...TOKEN, access_token: 'x'.repeat(20_000) }, 'answered 200 with a token that no header can carry'],
     [200, { ...TOKEN, padding: 'x'.repeat(70_000) }, 'answered 200 without access_token'],
   ])('in the answer %i %.60j', async (status, answer, message) => {
     const { url } = await tokenServer(answer, status);
@@ -100,15 +96,11 @@ describe('there is no token', () => {
       'no access token: the token server: connection failed: connect ECONNREFUSED',
     );
     const broken = await receiveTcp((socket) => socket.once('data', () => socket.destroy()));
-    await expect(fetchFrom(broken)).rejects.toThrow(
-      'no access token: the token server: the request was sent',
-    );
+    await expect(fetchFrom(broken)).rejects.toThrow('no access token: the token server: the request was sent');
   });
 
   test('at a URL that is none', async () => {
-    await expect(fetchFrom('nonsense')).rejects.toThrow(
-      'no access token: the URL of the token server is none',
-    );
+    await expect(fetchFrom('nonsense')).rejects.toThrow('no access token: the URL of the token server is none');
   });
 
   test('when the daemon stops', async () => {
@@ -134,9 +126,7 @@ describe('a token server', { tags: [ATTACK] }, () => {
     'cannot bring %.20j into a message',
     async (error) => {
       const { url } = await tokenServer({ error }, 400);
-      await expect(fetchFrom(url)).rejects.toThrow(
-        new NoToken('no access token: the token server answered 400'),
-      );
+      await expect(fetchFrom(url)).rejects.toThrow(new NoToken('no access token: the token server answered 400'));
     },
   );
 
@@ -182,9 +172,7 @@ describe('the TLS settings of the connection', () => {
 
   test('hold for a token server at the same origin', async () => {
     const { url, callers } = await tlsServer();
-    await tokenCalls().fetch(
-      tokenClient({ url: `${url}/api`, tls: own, auth: { tokenUrl: `${url}/token` } }),
-    );
+    await tokenCalls().fetch(tokenClient({ url: `${url}/api`, tls: own, auth: { tokenUrl: `${url}/token` } }));
     expect(callers).toEqual(['firelock']);
   });
 

@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../../src/core/runs/attempts/outcome.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import {
-  type OAuthTokens,
-  AttemptTime,
-  NoToken,
-  withToken,
-} from '../../../src/targets/login/oauth-tokens.ts';
+import { type OAuthTokens, AttemptTime, NoToken, withToken } from '../../../src/targets/login/oauth-tokens.ts';
 import { never } from '../receivers.ts';
 import { tokenClient } from './clients.ts';
 
@@ -185,9 +180,7 @@ function target(...outcomes: Outcome[]) {
   const send = (token: string) => {
     sent.push(token);
     const outcome = outcomes.shift();
-    return outcome === undefined
-      ? Promise.reject(new Error('one more than expected'))
-      : Promise.resolve(outcome);
+    return outcome === undefined ? Promise.reject(new Error('one more than expected')) : Promise.resolve(outcome);
   };
   return { sent, send };
 }

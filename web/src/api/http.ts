@@ -143,8 +143,7 @@ function queryText(query: Query = {}): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === null || value === undefined || value === '') continue;
-    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value])
-      params.append(name, String(one));
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value]) params.append(name, String(one));
   }
   const text = params.toString();
   return text === '' ? '' : `?${text}`;

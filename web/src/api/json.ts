@@ -1,9 +1,4 @@
-import {
-  JSON_TOKENS,
-  JsonText,
-  parseJson,
-  stringifyJson,
-} from '../../../clients/typescript/src/json-text.ts';
+import { JSON_TOKENS, JsonText, parseJson, stringifyJson } from '../../../clients/typescript/src/json-text.ts';
 
 // Payloads keep their text here as they do in the client for other programs.
 export { JsonText, parseJson, stringifyJson };

@@ -10,10 +10,7 @@ interface FoundSchedules extends ListSchedulesResponse {
 }
 
 /** A page of the schedules that match, found part by part. */
-export async function findSchedules(
-  query: Query & { limit: number },
-  signal: AbortSignal,
-): Promise<FoundSchedules> {
+export async function findSchedules(query: Query & { limit: number }, signal: AbortSignal): Promise<FoundSchedules> {
   const items: ListSchedulesResponse['items'] = [];
   // What else is filtered by has an index.
   const isSearch = [query['q'], query['label']].some((value) => value !== undefined && String(value) !== '');

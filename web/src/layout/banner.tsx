@@ -76,8 +76,8 @@ function AskedObserving() {
           , since <Time at={since} />
         </>
       )}
-      {because === 'setting' && ', because FIRELOCK_OBSERVE is set'}. Nothing is planned, sent or changed here
-      until <code>firelock take-over</code>.{readOnly && ' The database is read only.'}
+      {because === 'setting' && ', because FIRELOCK_OBSERVE is set'}. Nothing is planned, sent or changed here until{' '}
+      <code>firelock take-over</code>.{readOnly && ' The database is read only.'}
       {reason !== null && (
         <div class="user clip" title={reason}>
           {reason}

@@ -7,8 +7,7 @@ import { MaintenancePage } from './maintenance/maintenance.tsx';
 import { Notifiers } from './notifiers/notifiers.tsx';
 import type { ShownPage } from './page-props.ts';
 
-export type SetupName =
-  'load' | 'calendars' | 'limits' | 'connections' | 'notifiers' | 'maintenance' | 'audit';
+export type SetupName = 'load' | 'calendars' | 'limits' | 'connections' | 'notifiers' | 'maintenance' | 'audit';
 
 /** What is set up or looked at now and then: loaded together, when one of them is opened. */
 export const SETUP_PAGES: Record<SetupName, ShownPage> = {

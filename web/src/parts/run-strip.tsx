@@ -13,15 +13,7 @@ const HEIGHT = 20;
  * The last runs of a schedule, oldest first, each with the colour of what became of it. A click leads to a run; who uses the
  * keyboard finds the same runs on the schedule's page.
  */
-export function RunStrip({
-  runs,
-  zone,
-  room,
-}: {
-  runs: readonly RecentRun[];
-  zone: string | null;
-  room: number;
-}) {
+export function RunStrip({ runs, zone, room }: { runs: readonly RecentRun[]; zone: string | null; room: number }) {
   const shown = runs.slice(0, room).reverse();
   if (shown.length === 0) return <span class="quiet">no runs yet</span>;
   const width = room * STEP;

@@ -100,9 +100,7 @@ function runFind(run: FoundRun): Find {
   const underWay = since === null ? '' : ` under way since ${timeText(since, shownZone(null))}`;
   return go(
     'run',
-    notifierId === null
-      ? `Run of ${scheduleId ?? 'a task asked for once'}`
-      : `Message of the notifier ${notifierId}`,
+    notifierId === null ? `Run of ${scheduleId ?? 'a task asked for once'}` : `Message of the notifier ${notifierId}`,
     href(`/runs/${id}`),
     `${status}${underWay}, ${id}`,
   );

@@ -73,8 +73,7 @@ function startAsking<T>(
     if (signal.aborted) return;
     failures = 'away' in answer || 'problem' in answer ? failures + 1 : 0;
     if ('data' in answer) data = answer.data;
-    if (!('away' in answer))
-      tell({ ...(data !== undefined && { data }), ...('problem' in answer && answer) });
+    if (!('away' in answer)) tell({ ...(data !== undefined && { data }), ...('problem' in answer && answer) });
     if (document.hidden || mustLogIn.value) return;
     timer = setTimeout(now, failures === 0 ? paceOf(data) : Math.min(MAX_MS, 1000 * 2 ** failures));
   };

@@ -22,10 +22,7 @@ interface Jobs extends Deps {
 const HEARTBEAT_SECONDS = 20;
 
 /** Answers 202 at once and works behind it: the run is here, and its end will be reported. */
-export function createJobs(
-  callback: Callback,
-  deps: Deps,
-): (run: HandedRun, verdict: Verdict) => Promise<Reply> {
+export function createJobs(callback: Callback, deps: Deps): (run: HandedRun, verdict: Verdict) => Promise<Reply> {
   const jobs: Jobs = { ...deps, callback, underWay: new Map() };
   return (run, verdict) => {
     const { runId, attempt } = run;

@@ -43,9 +43,7 @@ export function createVerifier(
     const signed = signedParts(header);
     const off = Number(signed.timestamp) - now() / 1000;
     if (Math.abs(off) > toleranceSeconds) {
-      throw new SignatureError(
-        `the signature is of ${Math.round(Math.abs(off))} s ${off < 0 ? 'ago' : 'to come'}`,
-      );
+      throw new SignatureError(`the signature is of ${Math.round(Math.abs(off))} s ${off < 0 ? 'ago' : 'to come'}`);
     }
     keys ??= Promise.all(parsed.map(importKey));
     const message = joined(bytesOf(`${signed.id}.${signed.timestamp}.`), body);

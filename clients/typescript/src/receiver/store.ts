@@ -75,12 +75,7 @@ export function judge(runs: Map<string, Remembered>, runId: string, attempt: num
 }
 
 /** Notes the end of the work of an attempt; `reply` null: it failed. */
-export function end(
-  runs: Map<string, Remembered>,
-  runId: string,
-  attempt: number,
-  reply: Reply | null,
-): void {
+export function end(runs: Map<string, Remembered>, runId: string, attempt: number, reply: Reply | null): void {
   const highest = Math.max(attempt, runs.get(runId)?.attempt ?? 0);
   runs.set(runId, { attempt: highest, isBusy: false, reply });
 }

@@ -140,8 +140,7 @@ function messageOf(error: unknown): string {
 
 function collectBadText(value: unknown, path: string, faults: Fault[]): void {
   if (typeof value === 'string') {
-    if (!isStorableText(value))
-      faults.push({ path, message: 'has NUL or half of a surrogate pair in its text' });
+    if (!isStorableText(value)) faults.push({ path, message: 'has NUL or half of a surrogate pair in its text' });
   } else if (Array.isArray(value)) {
     for (const [index, element] of value.entries()) collectBadText(element, `${path}/${index}`, faults);
   } else if (isObject(value)) {

@@ -190,8 +190,7 @@ function close(state: State, at: number): void {
 function finish({ parts, part, whole, naming, names }: State): SplitJson {
   if (part !== whole) throw new Problem(400, 'the body is not JSON: it ends too early');
   refuseLong(whole);
-  for (const one of parts)
-    one.replaced = one.naming !== naming && (one.kind === 'item' || one.parent !== whole);
+  for (const one of parts) one.replaced = one.naming !== naming && (one.kind === 'item' || one.parent !== whole);
   return { parts: [...parts, whole], faults: names.faults };
 }
 
@@ -215,8 +214,7 @@ function endPart(state: State, at: number): void {
 
 function countMember(part: OpenPart): void {
   part.members += 1;
-  if (part.members > MAX_MEMBERS)
-    throw invalid([{ path: part.path, message: `has more than ${MAX_MEMBERS} members` }]);
+  if (part.members > MAX_MEMBERS) throw invalid([{ path: part.path, message: `has more than ${MAX_MEMBERS} members` }]);
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];

@@ -26,8 +26,7 @@ export function stringify(value: unknown): string {
   const parts = JSON.stringify(value).split(`"${MARK}"`);
   const texts = spliced;
   let json = parts[0] ?? '';
-  for (let index = 1; index < parts.length; index += 1)
-    json += (texts[index - 1] ?? 'null') + (parts[index] ?? '');
+  for (let index = 1; index < parts.length; index += 1) json += (texts[index - 1] ?? 'null') + (parts[index] ?? '');
   return json;
 }
 

@@ -34,8 +34,7 @@ export function notFound(): never {
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = toProblem(error, request.routeOptions.bodyLimit);
   // The pool logs that the database is away; here it would be logged once per request.
-  if (problem.status === 500)
-    request.log.error({ err: problem.cause }, 'a call failed with an unexpected error');
+  if (problem.status === 500) request.log.error({ err: problem.cause }, 'a call failed with an unexpected error');
   // None of our checks foresaw this error, and the answer does not describe it.
   else if (problem.status === 400 && problem.cause !== undefined)
     request.log.warn({ err: problem.cause }, 'the database refused a value of a request');
@@ -111,9 +110,7 @@ function isFor(step: string, given: string): boolean {
 function parametersOf(url: string, path: string): Record<string, string> {
   const steps = path.split('/');
   return Object.fromEntries(
-    url
-      .split('/')
-      .flatMap((step, index) => (step.startsWith(':') ? [[step.slice(1), steps[index] ?? '']] : [])),
+    url.split('/').flatMap((step, index) => (step.startsWith(':') ? [[step.slice(1), steps[index] ?? '']] : [])),
   );
 }
 

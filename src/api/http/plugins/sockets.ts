@@ -90,8 +90,7 @@ const ownHeaders = Object.entries(SECURITY_HEADERS)
 
 const TOO_MUCH_HEADER = `the request line and the headers are larger than ${MAX_HEADER_BYTES} bytes together`;
 const TOO_SLOW =
-  `the request took too long to arrive: its headers may take ${HEADERS_SECONDS} s, ` +
-  `all of it ${REQUEST_SECONDS} s`;
+  `the request took too long to arrive: its headers may take ${HEADERS_SECONDS} s, ` + `all of it ${REQUEST_SECONDS} s`;
 
 const refusals = new Map<string, [status: number, detail: string]>([
   ['HPE_HEADER_OVERFLOW', [431, TOO_MUCH_HEADER]],
@@ -101,8 +100,7 @@ const refusals = new Map<string, [status: number, detail: string]>([
 
 /** One server reads this in one way and the next in another, which request smuggling uses. */
 function faultOfHeaders({ rawHeaders, headers }: IncomingMessage): Problem | null {
-  if (rawHeaders.length > 2 * MAX_HEADERS)
-    return new Problem(431, `the request has more than ${MAX_HEADERS} headers`);
+  if (rawHeaders.length > 2 * MAX_HEADERS) return new Problem(431, `the request has more than ${MAX_HEADERS} headers`);
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
   if (hosts.length > 1) return new Problem(400, 'the request has more than one Host header');
   const coding = headers['transfer-encoding'];

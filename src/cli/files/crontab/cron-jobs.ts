@@ -55,8 +55,7 @@ function* jobsOf(text: string): Generator<Found, void, void> {
   const lines = new LineCounter();
   const lineAt = (offset: number) => lines.linePos(offset).line;
   for (const document of [...parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })]) {
-    for (const { offset, broken } of faultsOf(document, text))
-      yield { line: lineAt(offset), job: null, broken };
+    for (const { offset, broken } of faultsOf(document, text)) yield { line: lineAt(offset), job: null, broken };
     if (document.errors.length > 0 || document.contents === null) continue;
     const root: unknown = document.toJS({ maxAliasCount: 1000 });
     if (root === null) continue;
@@ -78,10 +77,7 @@ function faultsOf({ errors, range: [from, , to] }: Document.Parsed, text: string
 }
 
 /** What a CronJobList has says no kind of its own. */
-function* itemsOf(
-  { kind, items }: Record<string, unknown>,
-  lines: readonly number[],
-): Generator<Found, void, void> {
+function* itemsOf({ kind, items }: Record<string, unknown>, lines: readonly number[]): Generator<Found, void, void> {
   const given = kind === 'CronJobList' ? { kind: 'CronJob' } : {};
   for (const [index, line] of lines.entries()) {
     const item = (items as unknown[])[index];
@@ -96,17 +92,10 @@ function scheduleOf(job: unknown, { timezone: standard, target }: ImportOptions)
   const { what, name, namespace, metadata, spec } = cronJobOf(job);
   const jobTemplate = objectOf(spec['jobTemplate'], `${what}: jobTemplate`);
   const template = objectOf(jobTemplate['spec'], `${what}: its job`);
-  const {
-    schedule,
-    timeZone,
-    suspend,
-    concurrencyPolicy = 'Allow',
-    startingDeadlineSeconds: deadline,
-  } = spec;
+  const { schedule, timeZone, suspend, concurrencyPolicy = 'Allow', startingDeadlineSeconds: deadline } = spec;
   const overlap = OVERLAPS[String(concurrencyPolicy)];
   if (typeof schedule !== 'string') throw new NotCarriedOver(`${what} has no schedule`);
-  if (overlap === undefined)
-    throw new NotCarriedOver(`${what}: concurrencyPolicy is ${String(concurrencyPolicy)}`);
+  if (overlap === undefined) throw new NotCarriedOver(`${what}: concurrencyPolicy is ${String(concurrencyPolicy)}`);
   const zone = typeof timeZone === 'string' ? timeZone : null;
   const { labels, lost } = labelsOf(metadata);
   const fields = {
@@ -175,9 +164,7 @@ function withoutNulls(object: Record<string, unknown>): Record<string, unknown> 
 function retryOf({ backoffLimit }: Record<string, unknown>, what: string) {
   const limit = Number(backoffLimit ?? 6);
   if (!Number.isInteger(limit) || limit < 0 || limit > 99)
-    throw new NotCarriedOver(
-      `${what}: backoffLimit is ${String(backoffLimit)}; firelock makes at most 100 attempts`,
-    );
+    throw new NotCarriedOver(`${what}: backoffLimit is ${String(backoffLimit)}; firelock makes at most 100 attempts`);
   return { maxAttempts: limit + 1, minBackoffSeconds: 10, maxBackoffSeconds: 360 };
 }
 

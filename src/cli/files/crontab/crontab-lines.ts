@@ -79,15 +79,11 @@ function setVariable(state: State, name: string, value: string): string | null {
       // Each schedule has the environment of its line.
       state.env = { ...state.env, [name]: value };
   }
-  if (name === 'MAILTO' && value !== '')
-    return 'MAILTO: firelock sends no mail; what a command prints is its result';
+  if (name === 'MAILTO' && value !== '') return 'MAILTO: firelock sends no mail; what a command prints is its result';
   return name === 'TZ' ? 'TZ is the zone of the commands, and not of the times: CRON_TZ is' : null;
 }
 
-function scheduleOf(
-  state: State,
-  text: string,
-): Pick<Imported, 'fields'> & { command: LineCommand; notes: string[] } {
+function scheduleOf(state: State, text: string): Pick<Imported, 'fields'> & { command: LineCommand; notes: string[] } {
   // cronie: a line that begins with a dash is not logged.
   const words = text.replace(/^-(?=[\d*])/, '');
   const count = (words.startsWith('@') ? 1 : 5) + (state.isSystem ? 1 : 0);
@@ -213,7 +209,5 @@ function checkField(field: string, name: string): void {
   if (odd !== undefined)
     throw new NotCarriedOver(`${name}: “${odd}” means different things to different versions of cron`);
   if (items.length > 1 && items.some((item) => item.startsWith('*')))
-    throw new NotCarriedOver(
-      `${name}: a list that contains * means different things to different versions of cron`,
-    );
+    throw new NotCarriedOver(`${name}: a list that contains * means different things to different versions of cron`);
 }

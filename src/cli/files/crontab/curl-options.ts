@@ -139,8 +139,7 @@ const SHORT = new Map([
 /** The words after `wget`, as curl would be told them. @throws StaysCommand for an option that is not known here */
 export function wgetLine(words: readonly ShellWord[]): CurlLine {
   const line: CurlLine = { options: [], urls: [] };
-  const add = (option: string, value: string, word: number) =>
-    line.options.push({ ...asCurl(option, value), word });
+  const add = (option: string, value: string, word: number) => line.options.push({ ...asCurl(option, value), word });
   for (let at = 1; at < words.length; at += 1) {
     const text = words[at]?.text ?? '';
     const [, long, attached] = /^(--[a-z-]+)(?:=(.*))?$/s.exec(text) ?? [];

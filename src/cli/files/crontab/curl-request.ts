@@ -70,15 +70,11 @@ function retryOf(times: string, delay: string): CurlRetry | null {
 }
 
 function attemptsOf(option: string, text: string): number {
-  if (!/^\d{1,2}$/.test(text))
-    throw new StaysCommand(`${option} ${text}: firelock makes at most 100 attempts`);
+  if (!/^\d{1,2}$/.test(text)) throw new StaysCommand(`${option} ${text}: firelock makes at most 100 attempts`);
   return Number(text);
 }
 
-function methodOf(
-  request: string | undefined,
-  { isHead, hasBody }: { isHead: boolean; hasBody: boolean },
-): HttpMethod {
+function methodOf(request: string | undefined, { isHead, hasBody }: { isHead: boolean; hasBody: boolean }): HttpMethod {
   const named = request ?? (isHead ? 'HEAD' : hasBody ? 'POST' : 'GET');
   const method = HTTP_METHODS.find((one) => one === named);
   if (method === undefined) throw new StaysCommand(`firelock has no method ${named}`);
@@ -93,8 +89,7 @@ const FORM = 'application/x-www-form-urlencoded';
 function headersOf(options: readonly CurlOption[], sent: string | null) {
   const headers: CurlHeader[] = [];
   const removed = new Set<string>();
-  const has = (name: string) =>
-    removed.has(name) || headers.some((header) => header.name.toLowerCase() === name);
+  const has = (name: string) => removed.has(name) || headers.some((header) => header.name.toLowerCase() === name);
   for (const { name, value, word } of options) {
     if (name !== 'header') continue;
     const header = headerOf(value, word);
@@ -127,8 +122,7 @@ function headerOf(line: string, word: number): CurlHeader {
   const value = text.trim();
   if (isReservedHeader(name) && !(value === '' && UNSENT.has(name.toLowerCase())))
     throw new StaysCommand(`firelock sets the header ${name} itself`);
-  if (!/^[\t\x20-\x7e]*$/.test(value))
-    throw new StaysCommand(`the header ${name} has characters that are not ASCII`);
+  if (!/^[\t\x20-\x7e]*$/.test(value)) throw new StaysCommand(`the header ${name} has characters that are not ASCII`);
   if (hasTemplate(value)) throw new StaysCommand(`${BRACES} (header ${name})`);
   return { name, value, word };
 }
@@ -142,8 +136,7 @@ function bodyOf(sent: string | null, contentType: string, method: HttpMethod): C
   const type = readContentType(contentType);
   if ('fault' in type) throw new StaysCommand(`its content type ${type.fault}`);
   const body = { template: sent, contentType };
-  if ('fault' in compileBody(body))
-    throw new StaysCommand('its body is not JSON, although its content type says so');
+  if ('fault' in compileBody(body)) throw new StaysCommand('its body is not JSON, although its content type says so');
   return body;
 }
 
@@ -159,8 +152,7 @@ function timeoutOf(maxTime = '0', connectTimeout: string | undefined): number {
 }
 
 function optionSeconds(option: string, text: string): number {
-  if (!/^\d{1,9}(?:\.\d{1,3})?$/.test(text))
-    throw new StaysCommand(`${option} ${text} is not a number of seconds`);
+  if (!/^\d{1,9}(?:\.\d{1,3})?$/.test(text)) throw new StaysCommand(`${option} ${text} is not a number of seconds`);
   return Number(text);
 }
 
@@ -202,8 +194,7 @@ function curlUrl(urls: readonly string[], query: string | null): string {
   const parsed = URL.parse(url);
   if (parsed?.hostname !== host.toLowerCase() || !isSent(rest, parsed))
     throw new StaysCommand('firelock would write its URL in another way');
-  if (LOCAL.test(parsed.hostname))
-    throw new StaysCommand(`${parsed.hostname} is the machine on which a command runs`);
+  if (LOCAL.test(parsed.hostname)) throw new StaysCommand(`${parsed.hostname} is the machine on which a command runs`);
   return url;
 }
 

@@ -34,8 +34,7 @@ export function readCurl({ source, command, stdin, env }: CurlCommand): CurlCall
   const program = calledIn(command) ?? 'curl';
   if (variable !== undefined) throw new StaysCommand(`${program} obeys the variable ${variable}`);
   const words = constantWords(command);
-  if (!PROGRAMS[program].test(words[0]?.text ?? ''))
-    throw new StaysCommand(`it does not begin with ${program}`);
+  if (!PROGRAMS[program].test(words[0]?.text ?? '')) throw new StaysCommand(`it does not begin with ${program}`);
   const request = curlRequest(program === 'wget' ? wgetLine(words) : curlLine(words), stdin);
   checkTarget(request);
   const hidden = new Map(
@@ -61,16 +60,12 @@ const OF_CURL =
 
 /** Headers whose values are no secrets. */
 export function isOpenHeader(name: string): boolean {
-  return /^(?:accept(?:-\w+)?|cache-control|content-type|origin|pragma|prefer|referer|x-requested-with)$/i.test(
-    name,
-  );
+  return /^(?:accept(?:-\w+)?|cache-control|content-type|origin|pragma|prefer|referer|x-requested-with)$/i.test(name);
 }
 
 /** The target in a file of schedules, and what its owner has to know. */
 export function curlTarget(call: CurlCall, id: string) {
-  const notes = call.isWget
-    ? ['wget follows redirects, and tries 20 times to connect: firelock does neither']
-    : [];
+  const notes = call.isWget ? ['wget follows redirects, and tries 20 times to connect: firelock does neither'] : [];
   const leftOut = (name: string, what: string) => {
     const variable = `${id}_${name}`.replace(/\W/g, '_').toUpperCase();
     notes.push(`the value of ${name} is not in this file: put ${what} into ${variable} (--variable)`);

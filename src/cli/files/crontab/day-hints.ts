@@ -21,8 +21,7 @@ export function dayHints({ cron, command }: Line): string[] {
 
 function hintFor({ asks, values }: DateTest, fields: readonly string[]): string | null {
   const [, , monthDays = '', , weekday = ''] = fields;
-  const without = (cron: string | null) =>
-    cron === null ? '' : `: ${cron} fires on these days without that test`;
+  const without = (cron: string | null) => (cron === null ? '' : `: ${cron} fires on these days without that test`);
   switch (asks) {
     case 'tomorrow':
       return `its command asks whether tomorrow is the first of a month: ${cronWith(fields, 'L', '*')} without that test fires on the last day only`;
@@ -38,12 +37,7 @@ function hintFor({ asks, values }: DateTest, fields: readonly string[]): string 
 }
 
 /** Null: firelock says it in another way, or not at all. */
-function onWeekdays(
-  fields: readonly string[],
-  monthDays: string,
-  weekday: string,
-  values: ReadonlySet<number>,
-) {
+function onWeekdays(fields: readonly string[], monthDays: string, weekday: string, values: ReadonlySet<number>) {
   const [only = 0] = values;
   if (!isAll(weekday)) return null;
   const nth = values.size === 1 ? weekOf(monthDays) : null;
@@ -52,12 +46,7 @@ function onWeekdays(
   return cronWith(fields, monthDays, isAll(monthDays) ? text : `+${text}`);
 }
 
-function onMonthDays(
-  fields: readonly string[],
-  monthDays: string,
-  weekday: string,
-  values: ReadonlySet<number>,
-) {
+function onMonthDays(fields: readonly string[], monthDays: string, weekday: string, values: ReadonlySet<number>) {
   if (!isAll(monthDays) && !isAll(weekday)) return null;
   const left = isAll(monthDays) ? values : valuesBoth(DAY_OF_MONTH, monthDays, values);
   if (left.size === 0) return null;
@@ -109,8 +98,7 @@ interface DateTest {
 }
 
 const MAX_LENGTH = 4096;
-const TEST =
-  /\s*(?:\[\[?\s(.*?)\s\]\]?|(?:\/usr)?(?:\/bin\/)?test\s(.*?)|\(\((.*?)\)\))\s*(&&|\|\||;\s*then\b)/sy;
+const TEST = /\s*(?:\[\[?\s(.*?)\s\]\]?|(?:\/usr)?(?:\/bin\/)?test\s(.*?)|\(\((.*?)\)\))\s*(&&|\|\||;\s*then\b)/sy;
 
 /** Of the tests that stand before a command, one after the other. */
 function dateTestsIn(command: string): DateTest[] {
@@ -150,8 +138,7 @@ function askedDays(test: string, letter: string, isNegated: boolean): Set<number
   const [, operator = '', text = ''] = COMPARED.exec(test.trim()) ?? [];
   const isName = letter.toLowerCase() === 'a';
   const value = isName ? DAY_OF_WEEK.names.indexOf(text.slice(0, 3).toUpperCase()) : Number(text);
-  if (operator === '' || (isName ? value < 0 || operator.startsWith('-') : !/^\d{1,2}$/.test(text)))
-    return null;
+  if (operator === '' || (isName ? value < 0 || operator.startsWith('-') : !/^\d{1,2}$/.test(text))) return null;
   const field = 'de'.includes(letter) ? DAY_OF_MONTH : DAY_OF_WEEK;
   const days = Array.from({ length: field.max - field.min + 1 }, (_, index) => field.min + index);
   // %u counts Sunday as 7, and %w as 0.

@@ -90,19 +90,12 @@ export function createIds(): (word: string, identity: readonly string[]) => stri
 }
 
 /** The file; what is not carried over stands in it as comments, at its place. */
-export function importText(
-  { schedules, remarks }: Import,
-  head: readonly string[],
-  set: string | null,
-): string {
+export function importText({ schedules, remarks }: Import, head: readonly string[], set: string | null): string {
   const parts = [
     ...remarks.map(({ line, message }) => ({ line, text: `  # line ${line}: ${message}\n` })),
     ...schedules.map(({ line, fields }) => ({ line, text: listItem(fields) })),
   ].sort((a, b) => a.line - b.line);
-  const lines = [
-    ...head.map((line) => `# ${line}\n`),
-    ...(set === null ? [] : [`set: ${JSON.stringify(set)}\n`]),
-  ];
+  const lines = [...head.map((line) => `# ${line}\n`), ...(set === null ? [] : [`set: ${JSON.stringify(set)}\n`])];
   const items = parts.map(({ text }) => text).join('');
   return `${lines.join('')}schedules:\n${items}${schedules.length === 0 ? '  []\n' : ''}`;
 }

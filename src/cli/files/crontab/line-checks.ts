@@ -24,27 +24,20 @@ const FIELD = /^(?:\*|[\d*?]+(?:[-,/][\d*]+)*)$/;
 
 /** Names of accounts that are no programs. */
 const ACCOUNTS = new Set(
-  'www-data apache nobody postgres mongodb rabbitmq jenkins ubuntu debian ec2-user centos vagrant deploy'.split(
-    ' ',
-  ),
+  'www-data apache nobody postgres mongodb rabbitmq jenkins ubuntu debian ec2-user centos vagrant deploy'.split(' '),
 );
 
 /** An account’s name before the command of a line that names no user. */
 export function accountNoted(source: string, user: string | null): string[] {
   const [first = '', second] = source.split(/\s+/, 2);
   if (user !== null || second === undefined || !ACCOUNTS.has(first)) return [];
-  return [
-    `its command begins with ${first}, which is the name of an account: --system, if lines name their user`,
-  ];
+  return [`its command begins with ${first}, which is the name of an account: --system, if lines name their user`];
 }
 
 /** What may stand in the place of a value: quoted, or not. */
 const VALUE = String.raw`("[^"]{0,4000}"|'[^']{0,4000}'|[^\s"']{1,4000})`;
 const CALLS = /(?:^|[\s;&|(\x60/])(?:curl|wget)\s/;
-const USER = new RegExp(
-  String.raw`(\s(?:-[a-zA-Z]{0,9}[uU]\s{0,9}|--(?:proxy-)?user[\s=]{1,9}))${VALUE}`,
-  'g',
-);
+const USER = new RegExp(String.raw`(\s(?:-[a-zA-Z]{0,9}[uU]\s{0,9}|--(?:proxy-)?user[\s=]{1,9}))${VALUE}`, 'g');
 const PASSWORD = new RegExp(String.raw`(--(?:http-|ftp-|proxy-)?password[\s=]{1,9})${VALUE}`, 'g');
 const HEADER = new RegExp(String.raw`(\s(?:-[a-zA-Z]{0,9}H\s{0,9}|--header[\s=]{1,9}))${VALUE}`, 'g');
 const IN_URL = /(:\/\/[^\s/@:'"]{1,200}:)([^\s/@'"]{1,200})(?=@)/g;

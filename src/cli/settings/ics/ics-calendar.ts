@@ -1,11 +1,5 @@
 import { DateTime } from 'luxon';
-import {
-  type DayRange,
-  dateOfDay,
-  dayOfDate,
-  FIRST_DAY,
-  LAST_DAY,
-} from '../../../core/exclusions/day-set.ts';
+import { type DayRange, dateOfDay, dayOfDate, FIRST_DAY, LAST_DAY } from '../../../core/exclusions/day-set.ts';
 import type { DayNumber } from '../../../core/instant.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
 import { CliError, failure, usageError } from '../../exit-codes.ts';
@@ -54,12 +48,8 @@ export function holidaysIn(text: string, options: IcsOptions): IcsHolidays {
     ...named(left.cancelled, 'is cancelled', 'are cancelled'),
     ...named(left.observance, 'is an observance by its description', 'are observances by their descriptions'),
     ...named(left.unasked, '--only and --without leave out', '--only and --without leave out'),
-    ...(superseded === 0
-      ? []
-      : [`${countOf(superseded, 'event')} left out for a newer one with the same UID`]),
-    ...(left.outside.length === 0
-      ? []
-      : [`${countOf(left.outside.length, 'event')} of other years left out`]),
+    ...(superseded === 0 ? [] : [`${countOf(superseded, 'event')} left out for a newer one with the same UID`]),
+    ...(left.outside.length === 0 ? [] : [`${countOf(left.outside.length, 'event')} of other years left out`]),
     ...titlesOf(left.taken),
     `${countOf(days, 'day')} from ${countOf(left.taken.length, 'event')}, ${yearOf(years.first)} to ${yearOf(years.last)}`,
   ];
@@ -99,9 +89,7 @@ const MAX_TITLES = 100;
 
 /** So that a person sees at once what is no holiday of theirs. */
 function titlesOf(taken: readonly IcsEvent[]): string[] {
-  const titles = [
-    ...new Set(taken.map(({ title }) => (title.length > 60 ? `${title.slice(0, 60)}…` : title))),
-  ];
+  const titles = [...new Set(taken.map(({ title }) => (title.length > 60 ? `${title.slice(0, 60)}…` : title)))];
   if (titles.length === 0) return [];
   const more = titles.length > MAX_TITLES ? `, and ${titles.length - MAX_TITLES} more` : '';
   return [`taken: ${titles.slice(0, MAX_TITLES).join(', ')}${more}`];
@@ -112,13 +100,9 @@ function isRead(event: IcsEvent): event is ReadEvent {
 }
 
 /** `2026`, or `2026..2028`. Undefined: this year and the next two. @throws CliError */
-export function yearsIn(
-  text: string | undefined,
-  { now, zone }: Pick<Surroundings, 'now' | 'zone'>,
-): DayRange {
+export function yearsIn(text: string | undefined, { now, zone }: Pick<Surroundings, 'now' | 'zone'>): DayRange {
   const current = DateTime.fromMillis(now(), { zone: zone ?? 'UTC' }).year;
-  const [, from = '', to = from] =
-    /^(\d{4})(?:\.\.(\d{4}))?$/.exec(text ?? `${current}..${current + 2}`) ?? [];
+  const [, from = '', to = from] = /^(\d{4})(?:\.\.(\d{4}))?$/.exec(text ?? `${current}..${current + 2}`) ?? [];
   if (from === '' || from > to)
     throw usageError(`--years ${text} must be a year such as 2026, or several such as 2026..2028`);
   const first = dayOfDate(`${from}-01-01`) ?? FIRST_DAY;

@@ -2,12 +2,7 @@ import ICAL from 'ical.js';
 import { type DayRange, dayOfDate, weekdayOf, dateOfDay } from '../../../core/exclusions/day-set.ts';
 import { type DayNumber, DAY_MS } from '../../../core/instant.ts';
 import type { ReadEvent } from './ics-events.ts';
-import {
-  type RuleText,
-  readRuleText,
-  RuleFault,
-  weekdayNumber,
-} from '../../../core/cron/foreign/rule-text.ts';
+import { type RuleText, readRuleText, RuleFault, weekdayNumber } from '../../../core/cron/foreign/rule-text.ts';
 
 /** Whole days, as an event writes them. */
 interface WholeDays {
@@ -59,12 +54,7 @@ export function replacedDay(event: ReadEvent): DayNumber | null {
 }
 
 /** The days on which a series begins anew, in no order; those after `last` may be missing. */
-export function startsOf(
-  event: ReadEvent,
-  first: DayNumber,
-  last: DayNumber,
-  budget: Budget,
-): Set<DayNumber> {
+export function startsOf(event: ReadEvent, first: DayNumber, last: DayNumber, budget: Budget): Set<DayNumber> {
   const starts = new Set([first]);
   for (const { day } of momentsOf(event, 'rdate')) starts.add(day);
   addRepeated(starts, { event, first, last, budget });
@@ -85,8 +75,7 @@ function momentsOf(event: ReadEvent, name: string): Moment[] {
     if (type === 'period') event.refuse(`${name.toUpperCase()} has a time of day`);
     return values.map((value): Moment => {
       // Where VALUE=DATE is missing, a day looks like a time without digits.
-      const [, date = '', time = null] =
-        /^([1-9]\d{3}-\d\d-\d\d)(?:T(?!::$)(.+)|T::)?$/.exec(String(value)) ?? [];
+      const [, date = '', time = null] = /^([1-9]\d{3}-\d\d-\d\d)(?:T(?!::$)(.+)|T::)?$/.exec(String(value)) ?? [];
       const day = date === '' ? null : dayOfDate(date);
       if (day === null) return event.refuse(`${name.toUpperCase()} is no date: ${String(value)}`);
       return { day, time };

@@ -31,8 +31,7 @@ export function eventsIn(text: string, file: string): { events: IcsEvent[]; repl
     if (edge === undefined) continue;
     const isEnd = edge.toUpperCase() === 'END';
     if (isEnd !== (begun !== null)) throw failure(`${file}:${index + 1}: ${line.trim()} is out of place`);
-    if (begun !== null)
-      sources.push({ logical: unfolded(lines.slice(begun, index + 1), begun + 1), first: begun + 1 });
+    if (begun !== null) sources.push({ logical: unfolded(lines.slice(begun, index + 1), begun + 1), first: begun + 1 });
     begun = isEnd ? null : index;
   }
   if (begun !== null) throw failure(`${file}:${begun + 1}: the event has no end: the file is cut off`);
@@ -55,9 +54,7 @@ function newestOf(sources: readonly Source[]): Source[] {
     if (key !== null) highest.set(key, Math.max(highest.get(key) ?? 0, sequence));
     return { source, key, sequence };
   });
-  return keyed
-    .filter(({ key, sequence }) => key === null || sequence === highest.get(key))
-    .map(({ source }) => source);
+  return keyed.filter(({ key, sequence }) => key === null || sequence === highest.get(key)).map(({ source }) => source);
 }
 
 /** What stands after the colon of the first line of a name; null: there is none. */
@@ -94,15 +91,12 @@ function componentIn(logical: readonly Line[], first: number, file: string): ICA
   const faultAt = ({ text, line }: Line, why: string) => failure(`${file}:${line}: ${why}${shortened(text)}`);
   for (const one of logical) {
     if (!one.text.includes(':')) throw faultAt(one, 'cannot be read: ');
-    if (READ.test(one.text) && one.text.length > MAX_LINE)
-      throw faultAt(one, `longer than ${MAX_LINE} characters: `);
+    if (READ.test(one.text) && one.text.length > MAX_LINE) throw faultAt(one, `longer than ${MAX_LINE} characters: `);
   }
   const read = logical.filter(({ text }) => READ.test(text));
   const component = componentOf(read.map(({ text }) => text));
   if (component !== null) return component;
-  const broken = read
-    .slice(1, -1)
-    .find(({ text }) => !isBound(text) && componentOf([BEGIN, text, END]) === null);
+  const broken = read.slice(1, -1).find(({ text }) => !isBound(text) && componentOf([BEGIN, text, END]) === null);
   throw faultAt(broken ?? { text: BEGIN, line: first }, 'cannot be read: ');
 }
 

@@ -56,19 +56,14 @@ function blockOf(
 ): string {
   const { headline, when, error, meaning } = alertText(message, alert, isAlone ? MAX_ERROR : MAX_ERROR / 3);
   const what = isAlone ? `*${safe(headline)}*` : `• *${safe(headline)}*`;
-  if (!isAlone)
-    return [`${what}, ${when}${error === null ? '' : `: ${foreign(error)}`}`, ...links].join('\n');
+  if (!isAlone) return [`${what}, ${when}${error === null ? '' : `: ${foreign(error)}`}`, ...links].join('\n');
   const said = error === null ? [] : [`Error: ${foreign(error)}`];
   return [what, when, ...said, ...(meaning === null ? [] : [meaning]), ...links].join('\n');
 }
 
 /** Slack reads its commands between `<` and `>`, Mattermost and Discord read `@all` and `@everyone`. */
 function safe(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('@', `@${UNSEEN}`);
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('@', `@${UNSEEN}`);
 }
 
 /**
@@ -76,9 +71,7 @@ function safe(text: string): string {
  * link is none even where one does not: a character that nobody sees stands in between.
  */
 function foreign(text: string): string {
-  const torn = text
-    .replaceAll('`', "'")
-    .replaceAll(/[[\]!~#]|:(?=\S)|\.(?=\p{L})/gu, (found) => found + UNSEEN);
+  const torn = text.replaceAll('`', "'").replaceAll(/[[\]!~#]|:(?=\S)|\.(?=\p{L})/gu, (found) => found + UNSEEN);
   return `\`${safe(torn)}\``;
 }
 

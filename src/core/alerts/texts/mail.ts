@@ -58,9 +58,7 @@ function mailDomain(text: string): string | null {
 }
 
 /** Domains to which mail may go; `.example.com` stands for all below one. */
-export function parseMailDomains(
-  text: string,
-): [domains: string[], faults: { entry: string; message: string }[]] {
+export function parseMailDomains(text: string): [domains: string[], faults: { entry: string; message: string }[]] {
   const entries = text.split(',').map((entry) => entry.trim());
   const read = entries.map((entry) => {
     const below = entry.startsWith('.') ? '.' : '';

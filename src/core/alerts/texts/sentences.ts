@@ -91,13 +91,11 @@ function meaningOf({ kind, status }: ToldAlert): string {
 }
 
 const MEANINGS: Record<AlertKind, string> = {
-  failed:
-    'The work of this run is not done, and firelock does not try it again. The next fire comes as planned.',
+  failed: 'The work of this run is not done, and firelock does not try it again. The next fire comes as planned.',
   late: 'No run has succeeded for longer than successWithinSeconds.',
   unstarted: 'Its first attempt had not begun when startWithinSeconds had passed.',
   slow: 'It had not ended when finishWithinSeconds had passed since its first attempt began.',
-  tooFast:
-    'It succeeded before atLeastSeconds had passed since its first attempt began: was there nothing to do?',
+  tooFast: 'It succeeded before atLeastSeconds had passed since its first attempt began: was there nothing to do?',
   result: 'It succeeded, and what it answered is not what expect.result says: was the work done?',
   missed: 'Fires were not made when they were due.',
   paused: 'It does not fire until somebody enables it.',
@@ -116,9 +114,7 @@ function howLong(ms: number): string {
   if (positive < MINUTE_MS) return `${Math.floor(positive / 1000)} s`;
   if (positive < HOUR_MS) return `${Math.floor(positive / MINUTE_MS)} min`;
   const [big, small, of, name, nameOfSmall] =
-    positive < DAY_MS
-      ? ([HOUR_MS, MINUTE_MS, 60, 'h', 'min'] as const)
-      : ([DAY_MS, HOUR_MS, 24, 'd', 'h'] as const);
+    positive < DAY_MS ? ([HOUR_MS, MINUTE_MS, 60, 'h', 'min'] as const) : ([DAY_MS, HOUR_MS, 24, 'd', 'h'] as const);
   const rest = Math.floor(positive / small) % of;
   return `${Math.floor(positive / big)} ${name}${rest === 0 ? '' : ` ${rest} ${nameOfSmall}`}`;
 }

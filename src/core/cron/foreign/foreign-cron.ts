@@ -37,13 +37,10 @@ export function eventBridgeFields(text: string, zone: string | null): ForeignFie
 
 /** 5 fields; 6 end with the year; 7 begin with the second as well; or a nickname. @throws NotSayable */
 export function nomadFields(text: string, zone: string | null): ForeignFields {
-  if (/^@(?:yearly|annually|monthly|weekly|daily|hourly)$/i.test(text))
-    return { cron: text, ...zoneField(zone) };
+  if (/^@(?:yearly|annually|monthly|weekly|daily|hourly)$/i.test(text)) return { cron: text, ...zoneField(zone) };
   const fields = wordsOf(text).map((field) => (field === '?' ? '*' : field));
   if (fields.length < 5 || fields.length > 7)
-    throw new NotSayable(
-      `Nomad has 5 fields, 6 with the year, or 7 with the second; this has ${fields.length}`,
-    );
+    throw new NotSayable(`Nomad has 5 fields, 6 with the year, or 7 with the second; this has ${fields.length}`);
   return read(fields.length === 7 ? fields : ['0', ...fields], NOMAD, { zone, days: 'either' });
 }
 
@@ -74,8 +71,7 @@ function read(
   notation: Notation,
   { zone, days }: { zone: string | null; days: 'both' | 'either' },
 ): ForeignFields {
-  const [second = '', minute = '', hour = '', dayOfMonth = '', month = '', dayOfWeek = '', year = '*'] =
-    fields;
+  const [second = '', minute = '', hour = '', dayOfMonth = '', month = '', dayOfWeek = '', year = '*'] = fields;
   const parts = {
     second: listField(SECOND, second, notation),
     minute: listField(MINUTE, minute, notation),
@@ -133,8 +129,7 @@ export function jenkinsFields(text: string, standard: string | null): ForeignFie
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
   const named = lines.map((line) => /^TZ=(\S+)$/.exec(line)?.[1]);
-  if (named.slice(1).some((zone) => zone !== undefined))
-    throw new NotSayable('TZ= stands in the first line only');
+  if (named.slice(1).some((zone) => zone !== undefined)) throw new NotSayable('TZ= stands in the first line only');
   const zone = named[0] ?? standard;
   const expressions = [...new Set((named[0] === undefined ? lines : lines.slice(1)).map(expressionOf))];
   const [only = ''] = expressions;
@@ -203,8 +198,7 @@ export function timedelta(text: string): ForeignFields {
   let seconds = 0;
   for (const [name, count] of argumentsOf(text, ['days', 'seconds'])) {
     const unit = UNITS[name];
-    if (unit === undefined)
-      throw new NotSayable(`an interval has no ${name} here: it is a number of seconds`);
+    if (unit === undefined) throw new NotSayable(`an interval has no ${name} here: it is a number of seconds`);
     seconds += Number(count) * unit;
   }
   if (!Number.isSafeInteger(seconds) || seconds < 1) throw new NotSayable('it is no number of whole seconds');
@@ -220,11 +214,9 @@ function argumentsOf(text: string, places: readonly string[]): Map<string, strin
   for (let at = 0, place = 0; at < left.length; place += 1) {
     ARGUMENT.lastIndex = at;
     const [found, named, single, double, plain] = ARGUMENT.exec(left) ?? [];
-    if (found === undefined)
-      throw new NotSayable(`“${left.slice(at, at + 30)}” is no name and value that can be read`);
+    if (found === undefined) throw new NotSayable(`“${left.slice(at, at + 30)}” is no name and value that can be read`);
     const name = named ?? places[place];
-    if (name === undefined)
-      throw new NotSayable('versions of Celery differ about the order of the fields: name them');
+    if (name === undefined) throw new NotSayable('versions of Celery differ about the order of the fields: name them');
     if (given.has(name)) throw new NotSayable(`${name} is given twice`);
     given.set(name, single ?? double ?? plain ?? '');
     at += found.length;

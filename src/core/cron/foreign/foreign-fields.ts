@@ -44,11 +44,7 @@ export interface Written {
 }
 
 /** Values of a field, and days that no set of numbers can express. */
-export function writtenField(
-  field: Field,
-  values: ReadonlySet<number>,
-  special: readonly string[] = [],
-): Written {
+export function writtenField(field: Field, values: ReadonlySet<number>, special: readonly string[] = []): Written {
   const isFull = values.size === field.max - field.min + 1;
   const set = special.length > 0 && values.size === 0 ? [] : [setText(field, values)];
   const [first = 0] = values;
@@ -67,8 +63,7 @@ function setText(field: Field, values: ReadonlySet<number>): string {
   const set = [...values].sort((a, b) => a - b);
   const [first = 0, last = 0] = [set[0], set.at(-1)];
   const step = set.length > 2 ? (stepOf(set) ?? 1) : 1;
-  if (step > 1)
-    return first === field.min && last + step > field.max ? `*/${step}` : `${first}-${last}/${step}`;
+  if (step > 1) return first === field.min && last + step > field.max ? `*/${step}` : `${first}-${last}/${step}`;
   return runItems(runsOf(set), String).join(',').replaceAll(' through ', '-');
 }
 
@@ -96,8 +91,7 @@ export function cronFields(parts: CronParts, days: 'both' | 'either', zone: stri
   const moment = momentOf(parts);
   if (moment !== null) return { at: instantIn(moment, zone) };
   const restricted = [dayOfMonth, dayOfWeek].filter(({ text }) => text !== '*');
-  const isAllDays =
-    days === 'either' && dayOfMonth.isRestricted && dayOfWeek.isRestricted && restricted.length < 2;
+  const isAllDays = days === 'either' && dayOfMonth.isRestricted && dayOfWeek.isRestricted && restricted.length < 2;
   const plus = days === 'both' && restricted.length === 2 ? '+' : '';
   const [monthDays, weekdays] = isAllDays ? ['*', '*'] : [dayOfMonth.text, `${plus}${dayOfWeek.text}`];
   const texts = [second.text, minute.text, hour.text, monthDays, month.text, weekdays];
@@ -146,9 +140,7 @@ export function yearsWritten(text: string, range = '-'): Years {
   }
   const [first, last] = [Math.min(...years), Math.max(...years)];
   if (last - first + 1 !== years.size)
-    throw new NotSayable(
-      `the years ${text} do not follow each other, and startAt and endAt bound one period`,
-    );
+    throw new NotSayable(`the years ${text} do not follow each other, and startAt and endAt bound one period`);
   return [first, last];
 }
 

@@ -18,8 +18,7 @@ import { DateTime } from 'luxon';
 export function rruleFields(text: string, standard: string | null): ForeignFields {
   const { starts, exceptions, rules } = linesOf(text);
   const rule = ruleIn(rules[0] ?? '');
-  if (rules.length > 1 || starts.length > 1)
-    throw new NotSayable('only DTSTART and EXDATE may stand beside one rule');
+  if (rules.length > 1 || starts.length > 1) throw new NotSayable('only DTSTART and EXDATE may stand beside one rule');
   const [line] = starts;
   const start = line === undefined ? null : startIn(line, standard);
   const zone = start === null ? standard : start.zone;
@@ -68,8 +67,7 @@ function ruleIn(text: string): RuleText {
   }
 }
 
-const START =
-  /^DTSTART(?:;TZID=([^:;]{1,64}))?(?:;VALUE=DATE-TIME)?:(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(Z?)$/i;
+const START = /^DTSTART(?:;TZID=([^:;]{1,64}))?(?:;VALUE=DATE-TIME)?:(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(Z?)$/i;
 
 function startIn(line: string, standard: string | null): SeriesStart {
   const [found, named, year, month, day, hour, minute, second, utc] = START.exec(line) ?? [];
@@ -84,8 +82,7 @@ function startIn(line: string, standard: string | null): SeriesStart {
 function endOf(until: string, zone: string | null): string {
   const [, year, month, day, hour, minute, second, utc] =
     /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(Z?)$/.exec(until) ?? [];
-  if (year === undefined)
-    throw new NotSayable(`UNTIL=${until} has no time of day, which libraries read in two ways`);
+  if (year === undefined) throw new NotSayable(`UNTIL=${until} has no time of day, which libraries read in two ways`);
   const last = instantIn(`${year}-${month}-${day}T${hour}:${minute}:${second}`, utc === 'Z' ? 'UTC' : zone);
   return isoInstant(Date.parse(last) + 1000);
 }
@@ -113,9 +110,7 @@ function onTheClock(rule: RuleText, { time, zone }: SeriesStart): RuleText {
   const { freq, interval } = rule;
   const [part, place, size] = CLOCK[freq as keyof typeof CLOCK];
   if (size % interval !== 0)
-    throw new NotSayable(
-      `INTERVAL=${interval} of ${freq} in ${zone}, whose clocks may change: say it in UTC`,
-    );
+    throw new NotSayable(`INTERVAL=${interval} of ${freq} in ${zone}, whose clocks may change: say it in UTC`);
   const first = Number(time.split(':')[place]) % interval;
   const values = Array.from({ length: size / interval }, (_, index) => first + index * interval);
   return { ...rule, interval: 1, numbers: { ...rule.numbers, [part]: values } };
@@ -168,14 +163,11 @@ function exceptionDates(
 ): Pick<ForeignFields, 'exclude'> {
   if (lines.length === 0) return {};
   if (fields.pick !== undefined)
-    throw new NotSayable(
-      'EXDATE beside BYSETPOS: another day would be picked in place of the one that is left out',
-    );
+    throw new NotSayable('EXDATE beside BYSETPOS: another day would be picked in place of the one that is left out');
   const dates = lines.flatMap((line) => {
     const [, named, values = ''] = LINE.exec(line) ?? [];
     if (values === '') throw new NotSayable(`${line.slice(0, 60)} is no EXDATE with dates`);
-    if (named !== undefined && !isZone(named))
-      throw new NotSayable(`${named} is not the IANA name of a zone`);
+    if (named !== undefined && !isZone(named)) throw new NotSayable(`${named} is not the IANA name of a zone`);
     return values.split(',').map((value) => dateOf(value, { fields, zone, written: named ?? zone }));
   });
   return { exclude: { dates: [...new Set(dates)].sort() } };
@@ -200,11 +192,8 @@ function dateOf(value: string, { fields, zone, written }: Place): string {
   const there = DateTime.fromISO(instant, { zone: zone ?? 'UTC' });
   const time = onlyTime(fields);
   if (time === null)
-    throw new NotSayable(
-      `EXDATE ${value} leaves out one of several fires of its day: exclude knows whole days`,
-    );
-  if (there.toFormat('H:m:s') !== time)
-    throw new NotSayable(`EXDATE ${value} is no moment at which it fires`);
+    throw new NotSayable(`EXDATE ${value} leaves out one of several fires of its day: exclude knows whole days`);
+  if (there.toFormat('H:m:s') !== time) throw new NotSayable(`EXDATE ${value} is no moment at which it fires`);
   return there.toFormat('yyyy-MM-dd');
 }
 

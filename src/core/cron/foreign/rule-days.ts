@@ -29,8 +29,7 @@ const PERIODS = new Map<RuleText['freq'], ForeignPick['of']>([
 export function ruleDays(rule: RuleText, start: string | null): RuleDays {
   const { freq, numbers } = rule;
   if (numbers.BYWEEKNO.length > 0) throw new NotSayable('BYWEEKNO: no field counts the weeks of a year');
-  if (numbers.BYYEARDAY.length > 0 && freq !== 'YEARLY')
-    throw new NotSayable('BYYEARDAY belongs to FREQ=YEARLY');
+  if (numbers.BYYEARDAY.length > 0 && freq !== 'YEARLY') throw new NotSayable('BYYEARDAY belongs to FREQ=YEARLY');
   const of = PERIODS.get(freq) ?? null;
   const days = { month: fieldOf(MONTH, numbers.BYMONTH), ...daysOf(rule, of, start) };
   const every = everyOf(rule, start, days);
@@ -50,8 +49,7 @@ function daysOf(rule: RuleText, of: ForeignPick['of'] | null, start: string | nu
   if (of === null || (weekdays.length > 0 && numbers.BYMONTHDAY.length > 0)) return limited(rule);
   if (of === 'week') return weekly(rule, start);
   if (numbers.BYMONTHDAY.length > 0) return onMonthDays(numbers.BYMONTHDAY);
-  if (weekdays.length > 0)
-    return onWeekdays(rule, of === 'year' && numbers.BYMONTH.length === 0 ? 'year' : 'month');
+  if (weekdays.length > 0) return onWeekdays(rule, of === 'year' && numbers.BYMONTH.length === 0 ? 'year' : 'month');
   const { month, day } = partsOf(start, 'day');
   const isOfStart = of === 'year' && numbers.BYMONTH.length === 0;
   return { dayOfMonth: fieldOf(DAY_OF_MONTH, [day]), ...(isOfStart && { month: fieldOf(MONTH, [month]) }) };
@@ -105,9 +103,7 @@ function onWeekdays({ weekdays }: RuleText, of: 'month' | 'year'): Days {
   }
   const kinds = new Set(weekdays.map(([, day]) => weekdayNumber(day)));
   if (plain.length > 0 || kinds.size > 1)
-    throw new NotSayable(
-      `BYDAY counts several weekdays of a ${of}, and pick counts the days of all together`,
-    );
+    throw new NotSayable(`BYDAY counts several weekdays of a ${of}, and pick counts the days of all together`);
   const nth = [...new Set(counted.map(([ordinal]) => ordinal))];
   return { dayOfWeek: writtenField(DAY_OF_WEEK, kinds), pick: { of, nth } };
 }
@@ -126,11 +122,7 @@ function withPositions(
 const MAX_PERIODS = 366;
 
 /** Null: in each period. */
-function everyOf(
-  { freq, interval }: RuleText,
-  start: string | null,
-  { month }: RuleDays,
-): ForeignEvery | null {
+function everyOf({ freq, interval }: RuleText, start: string | null, { month }: RuleDays): ForeignEvery | null {
   if (interval === 1 || freq === 'SECONDLY' || freq === 'MINUTELY' || freq === 'HOURLY') return null;
   if (start === null) throw new NotSayable('INTERVAL counts from DTSTART: put that line before the rule');
   const unit = ({ DAILY: 'day', WEEKLY: 'week', MONTHLY: 'month', YEARLY: 'month' } as const)[freq];

@@ -55,8 +55,7 @@ export function systemdFields(text: string, standard: string | null): ForeignFie
     dayOfWeek,
     years: yearsWritten(year, '..'),
   };
-  const fields = (changed: Partial<typeof parts>) =>
-    cronFields({ ...parts, ...changed }, 'both', zone ?? standard);
+  const fields = (changed: Partial<typeof parts>) => cronFields({ ...parts, ...changed }, 'both', zone ?? standard);
   if (sign === '-') return fields({});
   const fromEnd = daysFromEnd(day, dayOfWeek);
   return 'nth' in fromEnd ? { ...fields({}), pick: { of: 'month', nth: fromEnd.nth } } : fields(fromEnd);
@@ -68,11 +67,9 @@ function partsOf(text: string) {
   if (known !== undefined) words.splice(0, 1, ...known.split(' '));
   const take = (form: RegExp) => (form.test(words[0] ?? '') ? words.shift() : undefined);
   const [weekdays, date, time, zone] = [take(WEEKDAYS), take(DATE), take(TIME), words.shift()];
-  if (zone !== undefined && !isZone(zone))
-    throw new NotSayable(`“${zone}” is no zone, and no part of systemd’s times`);
+  if (zone !== undefined && !isZone(zone)) throw new NotSayable(`“${zone}” is no zone, and no part of systemd’s times`);
   if (words.length > 0) throw new NotSayable(`“${words[0]}” follows the zone`);
-  if ((weekdays ?? date ?? time) === undefined)
-    throw new NotSayable('it has no weekday, no date and no time');
+  if ((weekdays ?? date ?? time) === undefined) throw new NotSayable('it has no weekday, no date and no time');
   return { weekdays, date, time, zone };
 }
 
@@ -84,9 +81,7 @@ function daysFromEnd(
   const { text, only } = dayOfWeek;
   if (text === '*') {
     const nth = [...new Set(day.split(',').flatMap((item) => placesFromEnd(item)))];
-    return nth.length === 1 && nth[0] === -1
-      ? { dayOfMonth: writtenField(DAY_OF_MONTH, new Set(), ['L']) }
-      : { nth };
+    return nth.length === 1 && nth[0] === -1 ? { dayOfMonth: writtenField(DAY_OF_MONTH, new Set(), ['L']) } : { nth };
   }
   if (only !== null && /^0?7\/1$/.test(day)) return { dayOfWeek: { ...dayOfWeek, text: `${text}L` } };
   throw new NotSayable('a weekday beside days counted from the end of the month');

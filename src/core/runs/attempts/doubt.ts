@@ -45,8 +45,7 @@ export function afterLookup(answer: NoArrival, run: AttemptInDoubt, asking: Aski
 
 function askedEarly(answer: NoArrival, run: AttemptInDoubt, asking: Asking): Settlement {
   const { failures, doubt } = run;
-  if (answer.kind === 'unclear' && doubt.lookups + 1 < asking.maxLookups)
-    return askedAgain(answer.error, run, asking);
+  if (answer.kind === 'unclear' && doubt.lookups + 1 < asking.maxLookups) return askedAgain(answer.error, run, asking);
   const error = answer.kind === 'unclear' ? answer.error : NOT_YET;
   return {
     ...ended('pending', failures, error),
@@ -55,11 +54,7 @@ function askedEarly(answer: NoArrival, run: AttemptInDoubt, asking: Asking): Set
   };
 }
 
-function askedAgain(
-  error: AttemptError,
-  { failures, retry, doubt }: AttemptInDoubt,
-  asking: Asking,
-): Settlement {
+function askedAgain(error: AttemptError, { failures, retry, doubt }: AttemptInDoubt, asking: Asking): Settlement {
   const lookups = doubt.lookups + 1;
   const retryAt = asking.now + backoffMs(retry, lookups, null, asking.random);
   return { ...ended('pending', failures, error), retryAt, doubt: { ...doubt, lookups } };
@@ -71,8 +66,7 @@ const GONE: AttemptError = {
 };
 const NOT_YET: AttemptError = {
   kind: 'network',
-  message:
-    'the target has not received the last attempt yet; it is asked again once that attempt can no longer arrive',
+  message: 'the target has not received the last attempt yet; it is asked again once that attempt can no longer arrive',
 };
 const NOT_ARRIVED: AttemptError = {
   kind: 'network',

@@ -84,9 +84,7 @@ function rangeOf(pattern: StatusPattern): [first: number, last: number] | null {
 function missingFrom(body: Buffer, required: NonNullable<OutcomeRules['require']>): string | null {
   const text = body.toString();
   if ('contains' in required)
-    return text.includes(required.contains)
-      ? null
-      : 'its text does not contain what outcome.require.contains says';
+    return text.includes(required.contains) ? null : 'its text does not contain what outcome.require.contains says';
   const { pointer, json } = required;
   const found = valueAt(treeIfJson(text), pointerSteps(pointer) ?? [pointer]);
   if (found !== undefined && equalTrees(found, treeIfJson(json))) return null;

@@ -50,8 +50,7 @@ export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now:
  */
 export function isPlainSuccess(attempted: AttemptSettlement): boolean {
   const { status, retryAt, doubt, error, judged } = attempted.settlement;
-  const isAlone =
-    !attempted.recovery && attempted.lookup === null && retryAt === null && !doubt && !error && !judged;
+  const isAlone = !attempted.recovery && attempted.lookup === null && retryAt === null && !doubt && !error && !judged;
   return isFirstSuccess(attempted) && status === 'succeeded' && isAlone;
 }
 
@@ -115,10 +114,7 @@ function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant):
   return loggedRun(settled, attempted);
 }
 
-function attemptInDoubt(
-  run: RunRecord,
-  { attempt, settlement, lookup, sent }: AttemptSettlement,
-): number | null {
+function attemptInDoubt(run: RunRecord, { attempt, settlement, lookup, sent }: AttemptSettlement): number | null {
   if (settlement.status === 'running' && attempt < run.attempts) return attempt;
   if (settlement.doubt === null && lookup !== 'arrived') return null;
   return sent ? attempt : (run.attemptInDoubt ?? attempt);

@@ -64,12 +64,7 @@ export interface Attempted {
  * target provably did not take leads to another. An attempt that ended unsent because its sender stopped is no failure,
  * and the run stays due as it was. `random` in [0, 1).
  */
-export function settlementOf(
-  outcome: Outcome,
-  attempted: Attempted,
-  now: Instant,
-  random: number,
-): Settlement {
+export function settlementOf(outcome: Outcome, attempted: Attempted, now: Instant, random: number): Settlement {
   switch (outcome.kind) {
     case 'accepted':
       return accepted(outcome, attempted);
@@ -172,11 +167,7 @@ function failed({ failures }: Attempted, rejected: Parameters<typeof rejectionEr
   return { ...ended('failed', failures, rejectionError(rejected)), statusCode, body };
 }
 
-export function ended(
-  status: Settlement['status'],
-  failures: number,
-  error: AttemptError | null,
-): Settlement {
+export function ended(status: Settlement['status'], failures: number, error: AttemptError | null): Settlement {
   return {
     status,
     failures,

@@ -120,11 +120,7 @@ export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.sche
 /** Whether the instance is alive, runs of that lane are such as it asks for, and no maintenance holds them. */
 export function mayClaim(
   lane: SQL,
-  {
-    instanceId,
-    targetTypes,
-    messages = false,
-  }: Pick<ClaimRequest, 'instanceId' | 'targetTypes' | 'messages'>,
+  { instanceId, targetTypes, messages = false }: Pick<ClaimRequest, 'instanceId' | 'targetTypes' | 'messages'>,
 ): SQL {
   const lives = sql`EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL)`;
   return messages

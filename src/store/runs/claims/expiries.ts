@@ -9,8 +9,7 @@ import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow, preparedRecordsOf } from '../../../postgres/sql/rows.ts';
 import { type MeetingLocks, lockOpenRuns, saveLockedRuns } from '../lock-and-save.ts';
 
-type OfRecord =
-  'id' | 'scheduleUid' | 'scheduleVersion' | 'failures' | 'firstClaimedAt' | 'workerId' | 'observed';
+type OfRecord = 'id' | 'scheduleUid' | 'scheduleVersion' | 'failures' | 'firstClaimedAt' | 'workerId' | 'observed';
 
 /** A run whose worker, target or job was not heard of in time. */
 export interface SilentRun extends Pick<RunRecord, OfRecord> {

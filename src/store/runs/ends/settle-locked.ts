@@ -65,9 +65,7 @@ export async function settleLockedRuns(
 /** A message that goes to the fallback while it is still retried. */
 function isUndelivered({ kind, run }: Settled, now: Instant): boolean {
   const { trigger, status, scheduledFor } = run;
-  return (
-    kind === 'settled' && trigger === 'notify' && status === 'pending' && now >= scheduledFor + TO_FALLBACK_MS
-  );
+  return kind === 'settled' && trigger === 'notify' && status === 'pending' && now >= scheduledFor + TO_FALLBACK_MS;
 }
 
 function without(ids: readonly string[], runs: readonly { id: string }[]): string[] {

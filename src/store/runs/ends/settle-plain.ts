@@ -29,14 +29,9 @@ interface PlainSettled {
  * The guard is a CASE, which hides it from the planner. Statistics say that pending runs are rare: with a plain condition the planner
  * would read all of them first, instead of looking up the batch's ids.
  */
-// eslint-disable-next-line max-lines-per-function -- one statement
-export async function settlePlainIfClaimed(
-  db: Executor,
-  plain: readonly AttemptSettlement[],
-): Promise<PlainSettled> {
-  const [row] = await queryPrepared<{ settled: string | null; effects: number }>(
-    db,
-  )(sql`-- settlePlainIfClaimed
+// oxlint-disable-next-line max-lines-per-function -- one statement
+export async function settlePlainIfClaimed(db: Executor, plain: readonly AttemptSettlement[]): Promise<PlainSettled> {
+  const [row] = await queryPrepared<{ settled: string | null; effects: number }>(db)(sql`-- settlePlainIfClaimed
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     ended AS (
       DELETE FROM runs r USING clock, unnest(${uuids(plain.map((one) => one.runId))},

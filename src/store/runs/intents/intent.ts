@@ -31,11 +31,7 @@ export function wasMissed({
   trigger,
   coalesced,
 }: Pick<Intent, 'trigger' | 'coalesced'> & { skipped: string | null }): boolean {
-  return (
-    coalesced > 0 ||
-    trigger === 'catchUp' ||
-    (skipped !== null && skipped !== 'request' && skipped !== 'expired')
-  );
+  return coalesced > 0 || trigger === 'catchUp' || (skipped !== null && skipped !== 'request' && skipped !== 'expired');
 }
 
 /**

@@ -14,14 +14,7 @@ import {
 } from '../../../postgres/sql/rows.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../bounds.ts';
 import { OVERLAPS } from '../../../core/schedules/schedule.ts';
-import {
-  AS_OBSERVED,
-  isObserved,
-  isReady,
-  OBSERVED_COLUMNS,
-  OBSERVED_VALUES,
-  stepTo,
-} from '../statement-parts.ts';
+import { AS_OBSERVED, isObserved, isReady, OBSERVED_COLUMNS, OBSERVED_VALUES, stepTo } from '../statement-parts.ts';
 import { EXPIRY_COLUMNS, beginBy, recordedExpiry } from '../begin-by.ts';
 import { isIdleUnderLock } from '../guarded-runs.ts';
 import { laneOfRun } from '../../scopes/in-scope.ts';
@@ -98,8 +91,7 @@ const EXPIRED = sql`coalesce(${beginBy(sql`f`, sql`f.due_at`)} <= f.now, false)`
 const OF_BOUNDED = {
   ...OF_UNBOUNDED,
   fields: sql`, f.start_within_seconds, f.finish_within_seconds, f.expires_after_seconds`,
-  of: (row: SQL) =>
-    sql`, ${row}.start_within_seconds, ${row}.finish_within_seconds, ${row}.expires_after_seconds`,
+  of: (row: SQL) => sql`, ${row}.start_within_seconds, ${row}.finish_within_seconds, ${row}.expires_after_seconds`,
   names: sql`, ${BOUND_COLUMNS}${EXPIRY.names}`,
   values: sql`, ${recordedBounds(sql`f`, sql`f.due_at`)}${EXPIRY.values}`,
   mayBegin: sql` AND NOT ${EXPIRED}`,
@@ -140,7 +132,7 @@ interface RecordedRow {
  * planner would compare each with each. The batch leaves out usual values: a fire is due when it is scheduled, stands for itself
  * alone, and is on time.
  */
-// eslint-disable-next-line max-lines-per-function -- one statement
+// oxlint-disable-next-line max-lines-per-function -- one statement
 async function record(
   db: Executor,
   instanceId: string,

@@ -125,11 +125,7 @@ async function readRuns(db: Executor, source: SQL, shown: Shown, room?: PageRoom
   // With a scope all are asked about: a query that is made only sometimes would tell, by its time, that hidden runs depend on one.
   const waitedFor = records.filter(({ hasDependents }) => hasDependents || shown.scope !== null);
   const parents = records.flatMap(({ parentId }) => parentId ?? []);
-  const related = await relatedRuns(
-    db,
-    { waited: waited.map(idOf), waitedFor: waitedFor.map(idOf), parents },
-    shown,
-  );
+  const related = await relatedRuns(db, { waited: waited.map(idOf), waitedFor: waitedFor.map(idOf), parents }, shown);
   return found.map(({ record, row }) =>
     toRun(
       { ...record, parentId: related.isSeen(record.parentId) ? record.parentId : null },

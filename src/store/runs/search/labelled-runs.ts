@@ -4,12 +4,7 @@ import { isOfSchedule } from '../../../core/runs/run.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { onlyColumnOf } from '../../../postgres/sql/rows.ts';
-import {
-  type Labels,
-  isLabelled,
-  labelled,
-  uidsLabelled,
-} from '../../schedules/search/schedule-conditions.ts';
+import { type Labels, isLabelled, labelled, uidsLabelled } from '../../schedules/search/schedule-conditions.ts';
 import { type RunUse, namesSeen, runsInScope } from '../../scopes/in-scope.ts';
 import { tagInScope } from '../run-tags.ts';
 import { type PagePart, type ReadPage, type RunFilter, newestOfParts, pageAmongMany } from './run-pages.ts';
@@ -41,9 +36,7 @@ export async function pageOfLabelled<R>(
   const mayBeOfSchedule = filter.triggers?.some((trigger) => isOfSchedule({ trigger })) ?? true;
   const few = mayBeOfSchedule ? await fewLabelled(db, filter, { labels, named }, atMost) : [];
   const own = await labelledThemselves(db, filter, labels, { scope, use: 'read' });
-  const ofSchedules = (more: PagePart['more'], of = filter): PagePart[] => [
-    { filter: of, more: { ...more, inScope } },
-  ];
+  const ofSchedules = (more: PagePart['more'], of = filter): PagePart[] => [{ filter: of, more: { ...more, inScope } }];
   const found = few?.length ? ofSchedules({}, { ...filter, scheduleUids: few }) : [];
   if (few) return few.length + own.length === 0 ? [] : read(newestOfParts([...found, ...own], filter));
   const schedules = sql`(${labelled(labels, named)})`;

@@ -42,9 +42,7 @@ export async function matchingRuns(
   const conditions = [
     // Not as a join: the planner knows too little of labels to choose one. So the schedules are hashed, once.
     ...(ofMany
-      ? [
-          sql`((c.schedule_uid IN (${labelled(labels, named)})) IS TRUE OR ${isItselfLabelled(sql`c.id`, labels)})`,
-        ]
+      ? [sql`((c.schedule_uid IN (${labelled(labels, named)})) IS TRUE OR ${isItselfLabelled(sql`c.id`, labels)})`]
       : []),
     ...(scheduleIsThere ? [SCHEDULE_IS_THERE] : []),
   ];

@@ -39,11 +39,7 @@ export async function relatedRuns(db: Executor, asked: Asked, shown: Shown): Pro
     ${related(asked, shown)}`)
     : [];
   const of = (kind: Row['kind']) =>
-    new Map(
-      rows
-        .filter((row) => row.kind === kind)
-        .map(({ id, others }) => [id, others.split(',').slice(0, limit)]),
-    );
+    new Map(rows.filter((row) => row.kind === kind).map(({ id, others }) => [id, others.split(',').slice(0, limit)]));
   const parents = of('parent');
   return {
     dependsOn: of('dependsOn'),

@@ -174,8 +174,7 @@ function pageOf(
   }
   const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
   const pages = tables.map(
-    (table) =>
-      sql`(SELECT ${columns[table]} FROM ${sql.raw(table)} r ${where} ORDER BY r.id DESC LIMIT ${limit})`,
+    (table) => sql`(SELECT ${columns[table]} FROM ${sql.raw(table)} r ${where} ORDER BY r.id DESC LIMIT ${limit})`,
   );
   return sql.join(pages, sql` UNION ALL `);
 }

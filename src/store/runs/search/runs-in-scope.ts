@@ -45,8 +45,7 @@ export async function pageInScope<R>(
   const parts = await partsInScope(db, filter, inScope, bounds);
   if (parts.length === 0) return [];
   // By its trigger, a run that is of no schedule is among few others.
-  if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany))
-    return read(newestOfParts(parts, filter));
+  if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany)) return read(newestOfParts(parts, filter));
   return pageAmongMany(db, filter, { read, conditions, walked, older: (page) => newestOfParts(parts, page) });
 }
 
@@ -147,10 +146,7 @@ async function partsOfOthers(
   const either = [...oneOffs, ...messages];
   const conditions = [sql`(${sql.join(either, sql` OR `)})`];
   const part: ScopePart = { filter: { ...filter, triggers: undefined }, more: { conditions }, isMany: false };
-  return [
-    ...(ids === null ? [partOfManyOneOffs(filter, { scope, use })] : []),
-    ...(either.length === 0 ? [] : [part]),
-  ];
+  return [...(ids === null ? [partOfManyOneOffs(filter, { scope, use })] : []), ...(either.length === 0 ? [] : [part])];
 }
 
 function partOfManyOneOffs(filter: RunFilter, { scope, use }: InScope): ScopePart {

@@ -43,11 +43,7 @@ export function newestOfSchedule(tables: readonly RunTable[], wanted: Wanted): S
   );
 }
 
-function newest(
-  table: RunTable,
-  { by, of }: { by: SQL; of: SQL },
-  { columns, conditions, limit }: Wanted,
-): SQL {
+function newest(table: RunTable, { by, of }: { by: SQL; of: SQL }, { columns, conditions, limit }: Wanted): SQL {
   const where = sql.join([of, ...conditions], sql` AND `);
   return sql`(SELECT ${columns[table]} FROM ${sql.raw(table)} r WHERE ${where}
     ORDER BY r.schedule_uid DESC, ${by} DESC LIMIT ${limit})`;
@@ -69,11 +65,7 @@ const UNPLANNED = sql`r.trigger NOT IN ('schedule', 'catchUp', 'backfill')`;
 const BY_UID = sql`r.schedule_uid = s.uid`;
 /** With `=`, where most open runs are one-off runs of one target, the planner would expect every schedule to have as many, and read all. */
 const BY_ITS_INDEX = sql`r.schedule_uid >= s.uid AND r.schedule_uid <= s.uid`;
-const AT_ANY_TIME = between(
-  sql`r.scheduled_for`,
-  sql`'-infinity'::timestamptz`,
-  sql`'infinity'::timestamptz`,
-);
+const AT_ANY_TIME = between(sql`r.scheduled_for`, sql`'-infinity'::timestamptz`, sql`'infinity'::timestamptz`);
 
 export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & {
   scheduledFor: Instant;

@@ -132,10 +132,7 @@ export function conditions(filter: Omit<ScheduleFilter, 'limit' | 'room'>): SQL 
     ...labels.map(([key, value]) => sql`${scheduleVersions.definition}->'labels'->>${key}::text = ${value}`),
     text === undefined
       ? undefined
-      : or(
-          containing(schedules.id, text),
-          containing(sql`${scheduleVersions.definition}->>'description'`, text),
-        ),
+      : or(containing(schedules.id, text), containing(sql`${scheduleVersions.definition}->>'description'`, text)),
     after === undefined ? undefined : gt(schedules.id, after),
     upTo === undefined ? undefined : lte(schedules.id, upTo),
     within === undefined ? undefined : and(gte(schedules.id, within.from), lt(schedules.id, within.end)),
@@ -145,8 +142,7 @@ export function conditions(filter: Omit<ScheduleFilter, 'limit' | 'room'>): SQL 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
 function toSchedule(row: Row): Schedule {
-  const { uid, id, version, error, nextFireAt, lastFireAt, lockedBy, lockedAt, createdAt, updatedAt } =
-    row.schedule;
+  const { uid, id, version, error, nextFireAt, lastFireAt, lockedBy, lockedAt, createdAt, updatedAt } = row.schedule;
   return {
     uid,
     id,

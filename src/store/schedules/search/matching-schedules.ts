@@ -48,8 +48,7 @@ export async function lookThrough(
   for (const within of prefixRanges(seenPrefixes(scope)).filter(({ end }) => end > after)) {
     const some = await lookWithin(db, { ...filter, within, limit: limit - found.length }, left);
     found.push(...some.schedules);
-    if (some.end !== null || found.length >= limit || isFull(filter.room))
-      return { schedules: found, end: some.end };
+    if (some.end !== null || found.length >= limit || isFull(filter.room)) return { schedules: found, end: some.end };
     // The range ended before so many were looked at.
     if (left !== undefined) left -= await countIn(db, within, after);
   }
@@ -72,8 +71,7 @@ async function lookWithin(db: Executor, filter: ScheduleFilter, most?: number): 
     const last = await lastOfNext(db, size, { after, within: filter.within });
     const limit = filter.limit - found.length;
     found.push(...(await listSchedules(db, { ...filter, after, upTo: last ?? undefined, limit })));
-    if (last === null || found.length >= filter.limit || isFull(filter.room))
-      return { schedules: found, end: null };
+    if (last === null || found.length >= filter.limit || isFull(filter.room)) return { schedules: found, end: null };
     looked += size;
     if (most !== undefined && looked >= most) return { schedules: found, end: last };
     after = last;

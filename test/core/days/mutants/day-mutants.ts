@@ -36,12 +36,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
     ['return past === 0 ? day :', 'return past < n ? day :'],
     ['a period that is not a multiple of n after the first one has no date'],
   ),
-  broken(
-    'every-from',
-    'pick-days',
-    ['Math.max(asked, first)', 'asked'],
-    ['and no date lies before the first one'],
-  ),
+  broken('every-from', 'pick-days', ['Math.max(asked, first)', 'asked'], ['and no date lies before the first one']),
   broken(
     'exclude',
     'pick-days',
@@ -87,10 +82,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   broken(
     'kept-decisions-fire-again',
     'day-times',
-    [
-      'kept === undefined ? [] : [closedDays(kept)]',
-      'kept === undefined || kept.since > 0 ? [] : [closedDays(kept)]',
-    ],
+    ['kept === undefined ? [] : [closedDays(kept)]', 'kept === undefined || kept.since > 0 ? [] : [closedDays(kept)]'],
     ['where its fire was moved ahead of it and made, and the new one excludes nothing', KEPT],
   ),
   broken(

@@ -23,10 +23,7 @@ function isCaught(mutant: DayMutant): boolean {
     for (const part of ['src', 'test/core/days', 'package.json', 'tsconfig.json'])
       cpSync(join(root, part), join(copy, part), { recursive: true });
     // These tests need no database.
-    writeFileSync(
-      join(copy, 'vitest.config.ts'),
-      "export default { test: { include: ['test/**/*.test.ts'] } };\n",
-    );
+    writeFileSync(join(copy, 'vitest.config.ts'), "export default { test: { include: ['test/**/*.test.ts'] } };\n");
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
     const before = runTest(copy, caughtBy);
     writeFileSync(
@@ -47,21 +44,12 @@ function runTest(directory: string, { file, test }: DayMutant['caughtBy']): stri
   const escaped = `${test.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
   const report = join(directory, 'report.json');
   const how = ['--maxWorkers=1', '--reporter=json', `--outputFile=${report}`];
-  spawnSync(
-    process.execPath,
-    [join(root, 'node_modules/vitest/vitest.mjs'), 'run', file, '-t', escaped, ...how],
-    {
-      cwd: directory,
-      stdio: 'ignore',
-      timeout: 120_000,
-    },
-  );
-  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8')) as Record<
-    string,
-    number
-  >;
+  spawnSync(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', file, '-t', escaped, ...how], {
+    cwd: directory,
+    stdio: 'ignore',
+    timeout: 120_000,
+  });
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
   if (numFailedTests === 1) return 'failed';
-  return numPassedTests === 1
-    ? 'passed'
-    : `did not run alone (${numPassedTests} passed, ${numFailedTests} failed)`;
+  return numPassedTests === 1 ? 'passed' : `did not run alone (${numPassedTests} passed, ${numFailedTests} failed)`;
 }

@@ -11,12 +11,7 @@ import type { ResultBound } from '../../../../src/core/schedules/expect.ts';
 
 const NO_RULES: OutcomeRules = { succeed: [], retry: [], fail: [], require: null, otherwise: null };
 
-function verdict(
-  rules: Partial<OutcomeRules>,
-  statusCode: number,
-  body = '',
-  delivery = 'atLeastOnce' as const,
-) {
+function verdict(rules: Partial<OutcomeRules>, statusCode: number, body = '', delivery = 'atLeastOnce' as const) {
   return judge({ ...NO_RULES, ...rules }, { statusCode, body: Buffer.from(body), isDecoded: true }, delivery);
 }
 
@@ -118,9 +113,7 @@ describe('what is required', () => {
 
   test('a body that cannot be decoded does not meet it, and is not asked for again whatever is said', () => {
     const answer = { statusCode: 200, body: Buffer.from('{"ok":true}'), isDecoded: false };
-    expect(judge({ ...NO_RULES, ...isTrue, otherwise: 'retry' }, answer, 'atLeastOnce').kind).toBe(
-      'rejected',
-    );
+    expect(judge({ ...NO_RULES, ...isTrue, otherwise: 'retry' }, answer, 'atLeastOnce').kind).toBe('rejected');
     expect(judge(NO_RULES, answer, 'atLeastOnce').kind).toBe('accepted');
   });
 
@@ -138,8 +131,7 @@ describe('what is required', () => {
 });
 
 test('patterns: what is refused, and what matches the same status', () => {
-  for (const pattern of [200, 599, '404', '2xx', '5XX', '400-404', '499-499'])
-    expect(patternFault(pattern)).toBeNull();
+  for (const pattern of [200, 599, '404', '2xx', '5XX', '400-404', '499-499']) expect(patternFault(pattern)).toBeNull();
   for (const pattern of [
     199,
     600,
@@ -228,9 +220,7 @@ describe('a result', () => {
     const long = (bytes: number) => `{"rows":5,"x":"${'x'.repeat(bytes - 17)}"}`;
     expect(Buffer.byteLength(long(65_536))).toBe(65_536);
     expect(resultFault([ROWS], long(65_536))).toBeNull();
-    expect(resultFault([ROWS], long(65_537))).toBe(
-      'its result is longer than 64 KiB, of which nothing is judged',
-    );
+    expect(resultFault([ROWS], long(65_537))).toBe('its result is longer than 64 KiB, of which nothing is judged');
   });
 });
 
@@ -246,7 +236,5 @@ test('an answer is JSON as a whole, and what was cut or cannot be decoded is non
 
 test('very deep JSON is none that can be judged, and ends no process', () => {
   expect(resultFault([ROWS], '['.repeat(30_000))).toBe('its result is no JSON');
-  expect(resultFault([bound('', { json: '1' })], '['.repeat(30_000) + ']'.repeat(30_000))).toEqual(
-    expect.any(String),
-  );
+  expect(resultFault([bound('', { json: '1' })], '['.repeat(30_000) + ']'.repeat(30_000))).toEqual(expect.any(String));
 });

@@ -85,9 +85,7 @@ describe('a run with a limit', () => {
       kind: 'fenced',
       run: { status: 'pending', attemptLog: [{ attempt: 2, outcome: 'acceptedLate' }] },
     });
-    expect(settle(runRecord({ ...limited, ...unclaimed }), attempted('accepted', 'running')).kind).toBe(
-      'settled',
-    );
+    expect(settle(runRecord({ ...limited, ...unclaimed }), attempted('accepted', 'running')).kind).toBe('settled');
   });
 });
 
@@ -136,9 +134,7 @@ describe('a settled run', () => {
 
   it('succeeds with the answer of its target', () => {
     const answer = { executionId: 'x', statusCode: 204, body: 'ok' };
-    expect(
-      changed(attempted('accepted', 'succeeded', { settlement: answer }), { error: ERROR, lookups: 2 }),
-    ).toEqual({
+    expect(changed(attempted('accepted', 'succeeded', { settlement: answer }), { error: ERROR, lookups: 2 })).toEqual({
       status: 'succeeded',
       handoffStartedAt: STARTED,
       handedOffAt: FINISHED,
@@ -180,17 +176,15 @@ describe('a settled run', () => {
 
   it('is due again for its next attempt, and has no claim', () => {
     const settlement = { failures: 2, retryAt: NOW + 9_000, error: ERROR };
-    expect(changed(attempted('transient', 'pending', { settlement }), { handoffStartedAt: STARTED })).toEqual(
-      {
-        failures: 2,
-        dueAt: NOW + 9_000,
-        claimedBy: null,
-        claimedAt: null,
-        handoffStartedAt: null,
-        error: ERROR,
-        updatedAt: NOW,
-      },
-    );
+    expect(changed(attempted('transient', 'pending', { settlement }), { handoffStartedAt: STARTED })).toEqual({
+      failures: 2,
+      dueAt: NOW + 9_000,
+      claimedBy: null,
+      claimedAt: null,
+      handoffStartedAt: null,
+      error: ERROR,
+      updatedAt: NOW,
+    });
     // Unsent, as its sender stopped: due as it was.
     expect(changed(attempted('transient', 'pending'))).toEqual({
       claimedBy: null,
@@ -320,14 +314,10 @@ describe('the log of attempts', () => {
     const known = { ...unsure, finishedAt: FINISHED, statusCode: 200, error: null };
     const said = { settlement: { statusCode: 200 }, lookup: 'unclear' } as const;
     const open = { attempts: 3, attemptLog: [unsure] };
-    expect(logOf(attempted('accepted', 'succeeded', said), open)).toEqual([
-      { ...known, outcome: 'accepted' },
-    ]);
+    expect(logOf(attempted('accepted', 'succeeded', said), open)).toEqual([{ ...known, outcome: 'accepted' }]);
     expect(logOf(attempted('rejected', 'failed', said), open)).toEqual([{ ...known, outcome: 'rejected' }]);
     const ended = { ...open, status: 'unknown', finishedAt: NOW - 1 } as const;
-    expect(logOf(attempted('accepted', 'succeeded', said), ended)).toEqual([
-      { ...known, outcome: 'acceptedLate' },
-    ]);
+    expect(logOf(attempted('accepted', 'succeeded', said), ended)).toEqual([{ ...known, outcome: 'acceptedLate' }]);
     // One unknown outcome says no more than another.
     expect(logOf(attempted('unknown', 'pending', said), open)).toEqual([unsure]);
   });

@@ -55,8 +55,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
   ) : (
     <Empty title="Nothing has been wrong">
       <p class="quiet">
-        An alert opens when something breaks a schedule, and is over when it is well again. Notifiers tell of
-        it.
+        An alert opens when something breaks a schedule, and is over when it is well again. Notifiers tell of it.
       </p>
       <a href={href('/notifiers')}>Go to the notifiers</a>
     </Empty>

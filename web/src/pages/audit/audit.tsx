@@ -82,11 +82,9 @@ function Entries() {
   const { query } = place.value;
   const names = ['by', 'action', 'scheduleId', 'cursor'] as const;
   const asked = Object.fromEntries(names.map((name) => [name, query.get(name)]));
-  const list = usePoll(
-    `audit ${JSON.stringify(asked)}`,
-    (signal) => get<ListAuditAnswer>('/audit', asked, signal),
-    { keep: true },
-  );
+  const list = usePoll(`audit ${JSON.stringify(asked)}`, (signal) => get<ListAuditAnswer>('/audit', asked, signal), {
+    keep: true,
+  });
   return (
     <>
       <FilterBar name="audit">

@@ -93,9 +93,7 @@ function AuthFields({ part }: { part: Part }) {
           </select>
         )}
       </Field>
-      {draft.authType === 'bearer' && (
-        <Secret {...{ part, name: 'token', path: '/auth/token', label: 'Token' }} />
-      )}
+      {draft.authType === 'bearer' && <Secret {...{ part, name: 'token', path: '/auth/token', label: 'Token' }} />}
       {draft.authType === 'basic' && (
         <>
           <Line {...{ part, name: 'username', path: '/auth/username', label: 'User name' }} />
@@ -159,14 +157,7 @@ interface FieldOf<Name> {
 }
 
 function Line({ part: { draft, faults, change }, name, ...rest }: FieldOf<NameOf<string>>) {
-  return (
-    <TextInput
-      {...rest}
-      faults={faults}
-      value={draft[name]}
-      onChange={(value) => change({ [name]: value })}
-    />
-  );
+  return <TextInput {...rest} faults={faults} value={draft[name]} onChange={(value) => change({ [name]: value })} />;
 }
 
 type SecretName = 'token' | 'password' | 'clientSecret' | 'ca' | 'cert' | 'key';

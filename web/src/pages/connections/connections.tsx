@@ -52,9 +52,7 @@ function More({ connection: { headers, tls } }: { connection: Connection }) {
   ] as const;
   const parts = [
     ...Object.entries(headers),
-    ...certificates.flatMap(([name, value]) =>
-      value === null || value === undefined ? [] : [[name, value] as const],
-    ),
+    ...certificates.flatMap(([name, value]) => (value === null || value === undefined ? [] : [[name, value] as const])),
   ];
   return (
     <>

@@ -27,13 +27,7 @@ export function Limits() {
 }
 
 function Form({ existing, ...props }: FormProps<Limit>) {
-  return (
-    <Define
-      kind={KIND}
-      existing={existing && { ...existing, value: String(existing.maxRunning) }}
-      {...props}
-    />
-  );
+  return <Define kind={KIND} existing={existing && { ...existing, value: String(existing.maxRunning) }} {...props} />;
 }
 
 const COLUMNS: readonly Column<Limit>[] = [

@@ -33,8 +33,7 @@ const LEAST = 10;
 export function herdsOf(items: readonly Bucket[]): Bucket[] {
   const sorted = items.toSorted((a, b) => b.fires - a.fires);
   const median = sorted[Math.floor(sorted.length / 2)]?.fires ?? 0;
-  const isHerd = ({ fires }: Bucket) =>
-    fires >= LEAST && (fires >= TIMES_THE_MEDIAN * median || sorted.length === 1);
+  const isHerd = ({ fires }: Bucket) => fires >= LEAST && (fires >= TIMES_THE_MEDIAN * median || sorted.length === 1);
   return sorted.filter(isHerd).slice(0, MAX_HERDS);
 }
 

@@ -33,17 +33,14 @@ export function LoadPage() {
         ({ data }, index) =>
           data?.isPart && (
             <p key={index} class="quiet" role="status">
-              {data.schedules.toLocaleString('en')} schedules are counted so far, for the{' '}
-              {index ? 'week' : 'day'}…
+              {data.schedules.toLocaleString('en')} schedules are counted so far, for the {index ? 'week' : 'day'}…
             </p>
           ),
       )}
       <section class="card">
         <h2>The next 24 hours, by the quarter of an hour ({zone})</h2>
         <Loaded from={day}>
-          {({ items, from }) => (
-            <Bars bars={barsOf(items, from, 24, BAR_MS)} zone={zone} onChoose={setChosen} />
-          )}
+          {({ items, from }) => <Bars bars={barsOf(items, from, 24, BAR_MS)} zone={zone} onChoose={setChosen} />}
         </Loaded>
       </section>
       <section class="card">
@@ -170,8 +167,7 @@ function Herd({ bar: { from, to, fires }, zone, onClose }: HerdProps) {
               <ul class="sample">
                 {firing.map(({ id, fires: own }) => (
                   <li key={id}>
-                    <ScheduleLink id={id} />{' '}
-                    {own > 1 && <span class="quiet">{own.toLocaleString('en')} times</span>}
+                    <ScheduleLink id={id} /> {own > 1 && <span class="quiet">{own.toLocaleString('en')} times</span>}
                   </li>
                 ))}
               </ul>

@@ -15,8 +15,8 @@ export function MaintenancePage() {
     <div class="stack">
       <h1>Maintenance</h1>
       <p class="quiet">
-        While maintenance is on, no instance plans a schedule. Afterwards each schedule’s catch-up policy
-        decides what becomes of the fires that it missed. Pauses of schedules are not touched.
+        While maintenance is on, no instance plans a schedule. Afterwards each schedule’s catch-up policy decides what
+        becomes of the fires that it missed. Pauses of schedules are not touched.
       </p>
       {now === null ? <Loading /> : <State now={now} />}
     </div>
@@ -53,10 +53,7 @@ function Form({ now }: { now: Maintenance }) {
       class="card"
       onSubmit={(event) => {
         event.preventDefault();
-        void set(
-          whatIsOn({ reason, until, dispatch }),
-          'Maintenance is on, on all instances within 5 seconds.',
-        );
+        void set(whatIsOn({ reason, until, dispatch }), 'Maintenance is on, on all instances within 5 seconds.');
       }}
     >
       <Field label="Reason" path="/reason" faults={faults} hint="Shown on every page. May be empty.">
@@ -92,11 +89,7 @@ function Form({ now }: { now: Maintenance }) {
       {refusal !== null && faults.length === 0 && <Refusal text={refusal} />}
       <div class="actions">
         {now.on && (
-          <button
-            type="button"
-            disabled={isBusy}
-            onClick={() => void set({ on: false }, 'Maintenance is over.')}
-          >
+          <button type="button" disabled={isBusy} onClick={() => void set({ on: false }, 'Maintenance is over.')}>
             End maintenance
           </button>
         )}

@@ -76,11 +76,7 @@ function bodiesOf({ channel, bodyKind }: NotifierDraft) {
 function MailFields({ part, mail }: { part: Part; mail: { subject: string; text: string } }) {
   return (
     <>
-      <AreaField
-        {...{ part, path: '/channel/to', name: 'to', rows: 3 }}
-        label="Addresses"
-        hint="One a line."
-      />
+      <AreaField {...{ part, path: '/channel/to', name: 'to', rows: 3 }} label="Addresses" hint="One a line." />
       <section class="field" aria-labelledby="the-mail">
         <h3 id="the-mail">What is sent</h3>
         <pre class="user sent" aria-label="The mail" tabIndex={0}>

@@ -1,13 +1,7 @@
 import type { Notifier } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { type Fault, linesOf } from '../../parts/endpoint/endpoint-draft.ts';
-import {
-  EMPTY_HTTP,
-  type HttpDraft,
-  httpDraftOf,
-  httpFaults,
-  httpTargetOf,
-} from '../../parts/endpoint/http-draft.ts';
+import { EMPTY_HTTP, type HttpDraft, httpDraftOf, httpFaults, httpTargetOf } from '../../parts/endpoint/http-draft.ts';
 
 export type Channel = Notifier['channel'];
 

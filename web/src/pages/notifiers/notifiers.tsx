@@ -1,8 +1,5 @@
 import { call } from '../../api/http.ts';
-import type {
-  Notifier,
-  TestNotifierResponse,
-} from '../../../../clients/typescript/src/generated/types.gen.ts';
+import type { Notifier, TestNotifierResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { Below, NotifierLink } from '../../parts/links.tsx';
 import type { Column } from '../../parts/lists/table.tsx';
@@ -35,14 +32,12 @@ const COLUMNS: readonly Column<Notifier>[] = [
   {
     head: 'Reminds',
     kind: 'minor',
-    cell: ({ remindSeconds }) =>
-      remindSeconds === null ? 'never' : `after ${durationText(remindSeconds * 1000)}`,
+    cell: ({ remindSeconds }) => (remindSeconds === null ? 'never' : `after ${durationText(remindSeconds * 1000)}`),
   },
   {
     head: 'Fallback',
     kind: 'minor',
-    cell: ({ fallback }) =>
-      fallback === null ? <span class="quiet">–</span> : <NotifierLink id={fallback} />,
+    cell: ({ fallback }) => (fallback === null ? <span class="quiet">–</span> : <NotifierLink id={fallback} />),
   },
 ];
 

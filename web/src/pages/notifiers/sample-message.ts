@@ -50,10 +50,6 @@ function draftOfBody(draft: NotifierDraft): NotifierDraft {
 }
 
 /** The mail of such a message. */
-export function mailOf(
-  draft: NotifierDraft,
-  notifier: string,
-  at: number,
-): { subject: string; text: string } {
+export function mailOf(draft: NotifierDraft, notifier: string, at: number): { subject: string; text: string } {
   return JSON.parse(payloadIn(draft, notifier, at)) as { subject: string; text: string };
 }

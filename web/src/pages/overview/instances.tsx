@@ -1,8 +1,5 @@
 import { get } from '../../api/http.ts';
-import type {
-  Instance,
-  ListInstancesResponse,
-} from '../../../../clients/typescript/src/generated/types.gen.ts';
+import type { Instance, ListInstancesResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { type Column, Table } from '../../parts/lists/table.tsx';

@@ -20,11 +20,9 @@ import { durationText } from '../../parts/time.tsx';
 import { type Column, Table } from '../../parts/lists/table.tsx';
 
 export function Overview() {
-  const some = usePoll(
-    'any schedule',
-    (signal) => get<ListSchedulesResponse>('/schedules', { limit: 1 }, signal),
-    { everyMs: 30_000 },
-  );
+  const some = usePoll('any schedule', (signal) => get<ListSchedulesResponse>('/schedules', { limit: 1 }, signal), {
+    everyMs: 30_000,
+  });
   const signs = usePoll('signs', askSigns);
   const isEmpty = some.data?.items.length === 0;
   return (
@@ -137,8 +135,7 @@ const queueColumns: readonly Column<Queue>[] = [
   {
     head: 'Oldest',
     kind: 'number',
-    cell: ({ pending, oldestPendingSeconds }) =>
-      pending === 0 ? '–' : durationText(oldestPendingSeconds * 1000),
+    cell: ({ pending, oldestPendingSeconds }) => (pending === 0 ? '–' : durationText(oldestPendingSeconds * 1000)),
   },
   { head: 'Workers', kind: 'number', cell: ({ workers }) => workers },
 ];
@@ -164,9 +161,7 @@ const limitColumns: readonly Column<Limit>[] = [
 
 /** How many of what may run at once; absent while none is used. */
 function Limits() {
-  const { data } = usePoll('limits', (signal) =>
-    get<ListLimitsResponse>('/limits', { limit: SHOWN }, signal),
-  );
+  const { data } = usePoll('limits', (signal) => get<ListLimitsResponse>('/limits', { limit: SHOWN }, signal));
   if (!data || data.items.length === 0) return null;
   return (
     <section class="card">

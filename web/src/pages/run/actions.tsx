@@ -80,9 +80,7 @@ const RETRIED = ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'];
 
 function offered({ status, finishedAt, scheduleId, observed }: WholeRun, hasSchedule: boolean): Action[] {
   return [
-    ...(RETRIED.includes(status) && !observed && (scheduleId === null || hasSchedule)
-      ? (['retry'] as const)
-      : []),
+    ...(RETRIED.includes(status) && !observed && (scheduleId === null || hasSchedule) ? (['retry'] as const) : []),
     ...(finishedAt === null ? (['cancel'] as const) : []),
     ...(hasSchedule ? (['fire'] as const) : []),
   ];
@@ -130,27 +128,17 @@ interface DependentsProps {
 
 /** A box, where there are runs that ended for want of this one. */
 function Dependents({ run, isOn, onChange }: DependentsProps) {
-  const { data: isOffered = false } = usePoll(`lost dependents ${run.id}`, (signal) =>
-    hasLostDependents(run, signal),
-  );
+  const { data: isOffered = false } = usePoll(`lost dependents ${run.id}`, (signal) => hasLostDependents(run, signal));
   if (!isOffered) return null;
   return (
     <label>
-      <input
-        type="checkbox"
-        checked={isOn}
-        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
-      />{' '}
-      Also the runs that failed for want of it
+      <input type="checkbox" checked={isOn} onChange={({ currentTarget }) => onChange(currentTarget.checked)} /> Also
+      the runs that failed for want of it
     </label>
   );
 }
 
-async function doIt(
-  action: Action,
-  { id, scheduleId, payload }: WholeRun,
-  withDependents: boolean,
-): Promise<string> {
+async function doIt(action: Action, { id, scheduleId, payload }: WholeRun, withDependents: boolean): Promise<string> {
   if (action === 'fire') {
     const path = callPath(scheduleId ?? '', '/fire');
     const fired = await call<{ id: string }>('POST', path, { body: { payload } });
@@ -159,7 +147,5 @@ async function doIt(
   }
   await call('POST', `/runs/${id}/${action}`, withDependents ? { body: { dependents: true } } : {});
   if (action === 'cancel') return 'The run is cancelled.';
-  return withDependents
-    ? 'It is sent again; those that failed for want of it wait for it.'
-    : 'The run is sent again.';
+  return withDependents ? 'It is sent again; those that failed for want of it wait for it.' : 'The run is sent again.';
 }

@@ -1,7 +1,4 @@
-import type {
-  AnsweredBodyTemplate,
-  WholeRun,
-} from '../../../../clients/typescript/src/generated/types.gen.ts';
+import type { AnsweredBodyTemplate, WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { compileBody, renderBody } from '../../../../src/core/http/body-template.ts';
 import { textOf } from '../../api/json.ts';
 

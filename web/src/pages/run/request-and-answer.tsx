@@ -39,9 +39,7 @@ export function Request({ run }: { run: WholeRun }) {
         </p>
       )}
       {target === null && (
-        <p class="quiet">
-          {notifierId === null ? 'Its target cannot be read.' : 'Where it goes, its notifier says.'}
-        </p>
+        <p class="quiet">{notifierId === null ? 'Its target cannot be read.' : 'Where it goes, its notifier says.'}</p>
       )}
       {textOf(payload) === 'null' ? (
         <p class="quiet">It has no payload.</p>

@@ -24,13 +24,9 @@ const ENDED_EVERY_MS = 15_000;
 const SCHEDULE_EVERY_MS = 60_000;
 
 export function RunPage({ params: { id = '' } }: PageProps) {
-  const first = usePoll(
-    `run ${id}`,
-    (signal) => get<WholeRun>(`/runs/${encodeURIComponent(id)}`, {}, signal),
-    {
-      paceOf: ({ finishedAt }) => (finishedAt === null ? OPEN_EVERY_MS : ENDED_EVERY_MS),
-    },
-  );
+  const first = usePoll(`run ${id}`, (signal) => get<WholeRun>(`/runs/${encodeURIComponent(id)}`, {}, signal), {
+    paceOf: ({ finishedAt }) => (finishedAt === null ? OPEN_EVERY_MS : ENDED_EVERY_MS),
+  });
   if (first.data) return <Shown run={first.data} asking={first} />;
   return (
     <>

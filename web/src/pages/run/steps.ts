@@ -28,11 +28,8 @@ export function stepsOf(run: WholeRun, now: number): Step[] {
   for (const [index, attempt] of log.entries()) {
     const from = Date.parse(attempt.startedAt);
     const to = Date.parse(attempt.finishedAt);
-    if (from > reached)
-      steps.push(wait(reached, from, index === 0 ? 'Waited for its first attempt' : 'Waited'));
-    steps.push(
-      attemptStep(attempt, { from, to, isLast: index === log.length - 1 && hasNoneLeft(run, attempt) }),
-    );
+    if (from > reached) steps.push(wait(reached, from, index === 0 ? 'Waited for its first attempt' : 'Waited'));
+    steps.push(attemptStep(attempt, { from, to, isLast: index === log.length - 1 && hasNoneLeft(run, attempt) }));
     reached = Math.max(reached, to);
   }
   const last = lastStep(run, reached, now);

@@ -41,12 +41,7 @@ export function filterInAddress(): RunFilter {
 }
 
 /** As the API takes it, without what is not named; `since` counts from now. */
-export function sentFilter({
-  since,
-  from,
-  label,
-  ...rest
-}: RunFilter): Record<string, string | readonly string[]> {
+export function sentFilter({ since, from, label, ...rest }: RunFilter): Record<string, string | readonly string[]> {
   const seconds = SECONDS[since ?? ''];
   const earliest = seconds === undefined ? from : new Date(Date.now() - seconds * 1000).toISOString();
   const named = Object.entries({ ...rest, from: earliest }).filter(

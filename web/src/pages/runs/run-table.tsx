@@ -32,9 +32,7 @@ type Run = ListRunsResponse['items'][number];
 function columnsWith(zones: ReadonlyMap<string, string | null>, shown: string): readonly Column<Run>[] {
   const fireTime: Column<Run> = {
     head: 'Fire time',
-    cell: ({ scheduledFor, scheduleId }) => (
-      <Time at={scheduledFor} zone={zones.get(scheduleId ?? '')} shown={shown} />
-    ),
+    cell: ({ scheduledFor, scheduleId }) => <Time at={scheduledFor} zone={zones.get(scheduleId ?? '')} shown={shown} />,
   };
   const status: Column<Run> = {
     head: 'Status',

@@ -189,9 +189,7 @@ const STATUSES = [
 
 /** Which statuses to show; none chosen: all. */
 function StatusFilter() {
-  const chosen = new Set(
-    (place.value.query.get('status') ?? '').split(',').filter((status) => status !== ''),
-  );
+  const chosen = new Set((place.value.query.get('status') ?? '').split(',').filter((status) => status !== ''));
   return (
     <div class="toggles" role="group" aria-label="Statuses">
       {STATUSES.map((status) => (

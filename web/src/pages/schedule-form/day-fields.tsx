@@ -80,10 +80,7 @@ export function DayRuleFields({ part }: { part: Part }) {
         label="Only the n-th of these days"
         hint="-1: the last one; 1, 3: the first and the third. Empty: all of them."
       />
-      <SelectField
-        {...{ part, path: '/pick/of', name: 'pickOf', options: PERIODS }}
-        label="Counted in each"
-      />
+      <SelectField {...{ part, path: '/pick/of', name: 'pickOf', options: PERIODS }} label="Counted in each" />
     </>
   );
 }

@@ -5,13 +5,7 @@ import type {
   VersionedSchedule,
 } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import type { Fault } from '../../parts/endpoint/endpoint-draft.ts';
-import {
-  EMPTY_HTTP,
-  type HttpDraft,
-  httpDraftOf,
-  httpFaults,
-  httpTargetOf,
-} from '../../parts/endpoint/http-draft.ts';
+import { EMPTY_HTTP, type HttpDraft, httpDraftOf, httpFaults, httpTargetOf } from '../../parts/endpoint/http-draft.ts';
 import { type Pair, twice, typedPairs } from '../../parts/forms/pair.ts';
 import { type DayDraft, EMPTY_DAYS, dayDraftOf, daysOf } from './day-draft.ts';
 import { numberOf } from './typed.ts';

@@ -1,9 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem, call, get } from '../../api/http.ts';
-import type {
-  ListVersionsResponse,
-  Schedule,
-} from '../../../../clients/typescript/src/generated/types.gen.ts';
+import type { ListVersionsResponse, Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Loaded, Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';

@@ -87,9 +87,7 @@ export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, on
         {saving.refusal !== null && (
           <Refusal
             text={
-              saving.faults.length > 0
-                ? 'Nothing is saved: what is wrong is said beside the fields.'
-                : saving.refusal
+              saving.faults.length > 0 ? 'Nothing is saved: what is wrong is said beside the fields.' : saving.refusal
             }
           />
         )}

@@ -45,8 +45,7 @@ function FromTemplate() {
       </div>
       {chosen?.draft.url === TEMPLATES[0]?.draft.url && (
         <p class="warning">
-          Nothing listens at this URL yet? In a terminal, this does:{' '}
-          <Copy text={() => TARGET_COMMAND}>Copy</Copy>
+          Nothing listens at this URL yet? In a terminal, this does: <Copy text={() => TARGET_COMMAND}>Copy</Copy>
           <code class="user command">{TARGET_COMMAND}</code>
         </p>
       )}

@@ -71,12 +71,7 @@ interface FieldProps {
   onChange: (value: string) => void;
 }
 
-function PolicyField({
-  policy: { name, label, hint, options, otherwise },
-  faults,
-  value,
-  onChange,
-}: FieldProps) {
+function PolicyField({ policy: { name, label, hint, options, otherwise }, faults, value, onChange }: FieldProps) {
   return (
     <Field label={label} hint={hint} path={`/${name}`} faults={faults}>
       {(props) =>

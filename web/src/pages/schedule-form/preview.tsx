@@ -62,10 +62,7 @@ function requestOf(draft: Draft): Record<string, unknown> | null {
 }
 
 /** Undefined: there was no answer, or it is no longer wanted. */
-async function preview(
-  request: Record<string, unknown>,
-  signal: AbortSignal,
-): Promise<Previewed | undefined> {
+async function preview(request: Record<string, unknown>, signal: AbortSignal): Promise<Previewed | undefined> {
   const ask = (body: unknown) => call<PreviewFiresResponse>('POST', '/preview', { body, signal });
   try {
     const answer = await ask(request);
@@ -107,9 +104,8 @@ export function Preview({ draft, previewed }: { draft: Draft; previewed: Preview
       {draft.kind === 'at' && draft.at !== '' && <Once at={draft.at} zone={zone} />}
       {draft.kind === 'after' && (
         <p>
-          Whenever a run of{' '}
-          {draft.afterId === '*' ? 'any schedule' : <b class="user">{draft.afterId || '…'}</b>} ends as{' '}
-          {draft.afterOn.join(', ') || '…'}.
+          Whenever a run of {draft.afterId === '*' ? 'any schedule' : <b class="user">{draft.afterId || '…'}</b>} ends
+          as {draft.afterOn.join(', ') || '…'}.
         </p>
       )}
       {answer && (

@@ -3,12 +3,7 @@ import { type Added, type Sent, type Values, requestOf } from '../../parts/endpo
 import { type Draft, type Stored, payloadOf } from './draft.ts';
 
 /** What the run at `fireAt` would send. */
-export function sentOf(
-  draft: Draft,
-  base: Stored | null,
-  fireAt: number,
-  connection: Added | null = null,
-): Sent {
+export function sentOf(draft: Draft, base: Stored | null, fireAt: number, connection: Added | null = null): Sent {
   const payload = payloadOf(draft, base)?.text.trim() ?? null;
   return requestOf(draft, sampleOf(draft, payload, fireAt), connection);
 }

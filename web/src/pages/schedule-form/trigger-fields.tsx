@@ -25,12 +25,7 @@ export function TriggerFields({ part }: { part: Part }) {
   return (
     <fieldset>
       <legend>When</legend>
-      <Segments
-        label="How it fires"
-        value={draft.kind}
-        options={KIND_WORDS}
-        onChange={(kind) => change({ kind })}
-      />
+      <Segments label="How it fires" value={draft.kind} options={KIND_WORDS} onChange={(kind) => change({ kind })} />
       {draft.kind === 'cron' && <CronField part={part} />}
       {draft.kind === 'everySeconds' && (
         <TextField
@@ -40,11 +35,7 @@ export function TriggerFields({ part }: { part: Part }) {
         />
       )}
       {draft.kind === 'at' && (
-        <MomentField
-          {...{ part, path: '/at', name: 'at' }}
-          label="At"
-          hint="It fires once, and has ended then."
-        />
+        <MomentField {...{ part, path: '/at', name: 'at' }} label="At" hint="It fires once, and has ended then." />
       )}
       {draft.kind === 'after' ? <AfterFields part={part} /> : <ZoneField part={part} />}
       {draft.kind !== 'after' && draft.kind !== 'at' && <Limits part={part} />}

@@ -40,12 +40,9 @@ export function Definition({ schedule }: { schedule: Schedule }) {
     ['attempts', `${retry.maxAttempts}, ${schedule.timeoutSeconds} s each`],
     ['priority', schedule.priority],
   );
-  if (schedule.expiresAfterSeconds !== null)
-    facts.push(['expires after', `${schedule.expiresAfterSeconds} s`]);
-  if (schedule.pauseAfterFailures !== null)
-    facts.push(['pauses after', `${schedule.pauseAfterFailures} failures`]);
-  if (schedule.successWithinSeconds !== null)
-    facts.push(['late after', `${schedule.successWithinSeconds} s`]);
+  if (schedule.expiresAfterSeconds !== null) facts.push(['expires after', `${schedule.expiresAfterSeconds} s`]);
+  if (schedule.pauseAfterFailures !== null) facts.push(['pauses after', `${schedule.pauseAfterFailures} failures`]);
+  if (schedule.successWithinSeconds !== null) facts.push(['late after', `${schedule.successWithinSeconds} s`]);
   if (schedule.expect !== null) facts.push(['expected', expectedWords(schedule.expect)]);
   return (
     <section class="card">

@@ -42,8 +42,8 @@ export function Observed({ schedule, until, onDone }: Props) {
             'Another scheduler runs this job: its runs are recorded here, and nothing is sent.'
           ) : (
             <>
-              Observed until <Time at={until} zone={timezone} relative />, then sent: until then another
-              scheduler runs this job, and nothing is sent.
+              Observed until <Time at={until} zone={timezone} relative />, then sent: until then another scheduler runs
+              this job, and nothing is sent.
             </>
           )}
         </p>
@@ -80,13 +80,11 @@ function Address({ schedule: { id, pingKey }, onDone }: Omit<Props, 'until'>) {
   return (
     <div>
       {pingKey === null ? (
-        <p class="warning">
-          No key of this instance decrypts where its job reports. The job can report still.
-        </p>
+        <p class="warning">No key of this instance decrypts where its job reports. The job can report still.</p>
       ) : (
         <p>
-          Its job reports to <code>{url}</code>, or below it: <code>/start</code>, <code>/fail</code>,{' '}
-          <code>/log</code>, or its exit code.
+          Its job reports to <code>{url}</code>, or below it: <code>/start</code>, <code>/fail</code>, <code>/log</code>
+          , or its exit code.
         </p>
       )}
       <div class="actions">

@@ -20,11 +20,7 @@ export function RecentRuns({ schedule, runs }: { schedule: Schedule; runs: Polle
       </h2>
       <Loaded from={runs}>
         {({ items }) =>
-          items.length === 0 ? (
-            <p class="quiet">There are no runs yet.</p>
-          ) : (
-            <Runs schedule={schedule} runs={items} />
-          )
+          items.length === 0 ? <p class="quiet">There are no runs yet.</p> : <Runs schedule={schedule} runs={items} />
         }
       </Loaded>
     </section>

@@ -52,8 +52,8 @@ export function RevertDialog({ id, current, to, onClose, onDone }: Props) {
       <OtherFaults faults={faults} paths={[]} />
       {refusal !== null && hasSecrets(to) && (
         <p class="warning">
-          firelock shows no secret and no value of a header: it answers ***. It keeps the stored value where
-          the address of the target stays on the same origin; otherwise the value must be given again.{' '}
+          firelock shows no secret and no value of a header: it answers ***. It keeps the stored value where the address
+          of the target stays on the same origin; otherwise the value must be given again.{' '}
           <a href={formAddress(id, to, current !== null)}>Open this version in the form</a>
         </p>
       )}

@@ -28,20 +28,16 @@ const SHOWN_FIRES = 10;
 export function SchedulePage({ params: { id = '' } }: PageProps) {
   const schedule = usePoll(`schedule ${id}`, (signal) => get<Schedule>(callPath(id), {}, signal));
   if (schedule.problem?.status === 404) return <Gone id={id} onDone={schedule.refresh} />;
-  return (
-    <Loaded from={schedule}>{(data) => <Shown schedule={data} refreshSchedule={schedule.refresh} />}</Loaded>
-  );
+  return <Loaded from={schedule}>{(data) => <Shown schedule={data} refreshSchedule={schedule.refresh} />}</Loaded>;
 }
 
 function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSchedule: () => void }) {
   const { id } = schedule;
   const hasTimes = schedule.after === null;
-  const fires = usePoll<ListUpcomingFiresResponse>(
-    `upcoming ${id} ${hasTimes} ${schedule.version}`,
-    (signal) =>
-      hasTimes
-        ? get(callPath(id, '/upcoming'), { count: SHOWN_FIRES }, signal)
-        : Promise.resolve({ items: [], warnings: [] }),
+  const fires = usePoll<ListUpcomingFiresResponse>(`upcoming ${id} ${hasTimes} ${schedule.version}`, (signal) =>
+    hasTimes
+      ? get(callPath(id, '/upcoming'), { count: SHOWN_FIRES }, signal)
+      : Promise.resolve({ items: [], warnings: [] }),
   );
   const runs = usePoll(`runs ${id}`, (signal) =>
     get<ListRunsOfScheduleResponse>(callPath(id, '/runs'), { limit: SHOWN_FIRES }, signal),
@@ -69,8 +65,7 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
       )}
       {!hasTimes && (
         <p class="card">
-          It fires when runs of another schedule end, at no times of its own. Its runs below are all there is
-          to know.
+          It fires when runs of another schedule end, at no times of its own. Its runs below are all there is to know.
         </p>
       )}
       <div class="grid">
@@ -114,8 +109,7 @@ function Gone({ id, onDone }: { id: string; onDone: () => void }) {
       <Empty title="There is no such schedule">
         <p>It was deleted, or never made.</p>
         <p>
-          <a href={href('/schedules')}>All schedules</a> ·{' '}
-          <a href={href('/runs', { scheduleId: id })}>Its runs</a>
+          <a href={href('/schedules')}>All schedules</a> · <a href={href('/runs', { scheduleId: id })}>Its runs</a>
         </p>
       </Empty>
       <Versions id={id} current={null} onDone={onDone} />

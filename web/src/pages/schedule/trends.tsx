@@ -57,11 +57,7 @@ function LastHours({ id, hours }: { id: string; hours: number }) {
   const stats = usePoll(
     `stats ${id} ${hours}`,
     (signal) =>
-      get<Stats>(
-        callPath(id, '/stats'),
-        { from: new Date(Date.now() - hours * HOUR_MS).toISOString() },
-        signal,
-      ),
+      get<Stats>(callPath(id, '/stats'), { from: new Date(Date.now() - hours * HOUR_MS).toISOString() }, signal),
     { everyMs: EVERY_MS },
   );
   return <Loaded from={stats}>{(data) => <Counts stats={data} hours={hours} />}</Loaded>;
@@ -101,17 +97,11 @@ function Curves({ schedule: { timezone }, runs }: { schedule: Schedule; runs: re
           <h3>
             {name}{' '}
             <span class="quiet">
-              of the last {runs.length} runs that were not backfilled: median{' '}
-              {durationText(percentile(values, 0.5))}, p95 {durationText(percentile(values, 0.95))}
+              of the last {runs.length} runs that were not backfilled: median {durationText(percentile(values, 0.5))},
+              p95 {durationText(percentile(values, 0.95))}
             </span>
           </h3>
-          <Curve
-            label={name}
-            at={at}
-            series={[{ name: 'latest', tone, values }]}
-            text={durationText}
-            zone={timezone}
-          />
+          <Curve label={name} at={at} series={[{ name: 'latest', tone, values }]} text={durationText} zone={timezone} />
         </div>
       ))}
     </div>

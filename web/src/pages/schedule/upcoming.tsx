@@ -1,9 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
-import type {
-  ListUpcomingFiresResponse,
-  Schedule,
-} from '../../../../clients/typescript/src/generated/types.gen.ts';
+import type { ListUpcomingFiresResponse, Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { CalendarLink } from '../../parts/links.tsx';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Field } from '../../parts/forms/field.tsx';
@@ -78,13 +75,7 @@ export function Upcoming({ schedule, fires, warnings, onDone }: Props) {
   );
 }
 
-function FireTime({
-  fire: { fireAt, dueAt, note, skipped, skipReason },
-  zone,
-}: {
-  fire: Fire;
-  zone: string | null;
-}) {
+function FireTime({ fire: { fireAt, dueAt, note, skipped, skipReason }, zone }: { fire: Fire; zone: string | null }) {
   return (
     <>
       <span class={skipped ? 'struck' : ''}>
@@ -129,16 +120,11 @@ function SkipDialog({ schedule, fireAt, onClose, onDone }: SkipProps) {
         }}
       >
         <p class="field">
-          1 fire will not be made: that of {timeText(fireAt, shownZone(schedule.timezone))}. It is recorded as
-          skipped.
+          1 fire will not be made: that of {timeText(fireAt, shownZone(schedule.timezone))}. It is recorded as skipped.
         </p>
         <Field label="Reason" path="/reason" faults={faults}>
           {(props) => (
-            <input
-              {...props}
-              value={reason}
-              onInput={({ currentTarget }) => setReason(currentTarget.value)}
-            />
+            <input {...props} value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />
           )}
         </Field>
         {refusal !== null && faults.length === 0 && <Refusal text={refusal} />}

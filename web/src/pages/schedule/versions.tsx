@@ -36,8 +36,7 @@ export function Versions({ id, current, onDone }: Props) {
   const versions = usePoll(
     `versions ${id} ${limit} ${current?.version}`,
     // One more, to tell what the last one shown has changed.
-    (signal) =>
-      get<ListVersionsResponse>(callPath(id, '/versions'), { limit: Math.min(MOST, limit + 1) }, signal),
+    (signal) => get<ListVersionsResponse>(callPath(id, '/versions'), { limit: Math.min(MOST, limit + 1) }, signal),
     { everyMs: 30_000, keep: true },
   );
   if (!versions.data) return null;

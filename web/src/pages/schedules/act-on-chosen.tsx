@@ -9,15 +9,7 @@ import { Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { NO_PAUSE, PAUSE_PATHS } from '../schedule/actions/pause-fields.tsx';
 import { callPath } from '../../state/schedule-paths.ts';
-import {
-  type ChosenAction,
-  type Row,
-  type Typed,
-  VERBS,
-  bodyOf,
-  isComplete,
-  isSoAlready,
-} from './chosen-calls.ts';
+import { type ChosenAction, type Row, type Typed, VERBS, bodyOf, isComplete, isSoAlready } from './chosen-calls.ts';
 import { ChosenFields } from './chosen-fields.tsx';
 
 interface Props {
@@ -103,8 +95,8 @@ function Listed({ rows, others, action }: { rows: readonly Row[]; others: number
       </ul>
       {others > 0 && (
         <p class="field">
-          {others} of the chosen ones {others === 1 ? 'is' : 'are'}{' '}
-          {action === 'pause' ? 'paused' : 'not paused'} as it is, and {others === 1 ? 'stays' : 'stay'} so.
+          {others} of the chosen ones {others === 1 ? 'is' : 'are'} {action === 'pause' ? 'paused' : 'not paused'} as it
+          is, and {others === 1 ? 'stays' : 'stay'} so.
         </p>
       )}
     </>

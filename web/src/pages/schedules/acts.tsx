@@ -81,9 +81,7 @@ const PATHS = ['/reason', '/until'] as const;
 function PauseOrResume({ action, filter, onDone, onClose }: PauseProps) {
   const [pause, setPause] = useState(NO_PAUSE);
   const sent = Object.fromEntries(
-    Object.entries(filter).filter(
-      ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
-    ),
+    Object.entries(filter).filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0)),
   );
   return (
     <BulkDialog

@@ -11,14 +11,7 @@ export const ORDERS = [
 ] as const;
 
 /** The worst first. */
-const WORST_FIRST: readonly string[] = [
-  'failed',
-  'abandoned',
-  'unknown',
-  'cancelled',
-  'skipped',
-  'succeeded',
-];
+const WORST_FIRST: readonly string[] = ['failed', 'abandoned', 'unknown', 'cancelled', 'skipped', 'succeeded'];
 const FAILED = WORST_FIRST.slice(0, 3);
 
 /** The newest of its recent runs that has ended. */

@@ -54,11 +54,10 @@ export function Schedules() {
   const chosen = useChosen(key);
   const [asked, setAsked] = useState<Asked | null>(null);
   const isFiltered = Object.values(filter).some((value) => value !== undefined && value.length > 0);
-  const list = usePoll(
-    key,
-    (signal) => findSchedules({ ...filter, cursor, recent: RECENT, limit: 50 }, signal),
-    { keep: true, paceOf: ({ isSlow }) => (isSlow ? SLOW_EVERY_MS : EVERY_MS) },
-  );
+  const list = usePoll(key, (signal) => findSchedules({ ...filter, cursor, recent: RECENT, limit: 50 }, signal), {
+    keep: true,
+    paceOf: ({ isSlow }) => (isSlow ? SLOW_EVERY_MS : EVERY_MS),
+  });
   const rows = list.data?.items.filter(({ id }) => chosen.ids.has(id)) ?? [];
   return (
     <>
@@ -123,11 +122,7 @@ function Nothing({ isFiltered }: { isFiltered: boolean }) {
   return (
     <Empty title="There are no schedules yet">
       <p class="quiet">A schedule says when firelock calls something of yours, and what.</p>
-      {may('admin') ? (
-        <NewSchedule />
-      ) : (
-        <p class="quiet">Somebody with the role admin can make the first one.</p>
-      )}
+      {may('admin') ? <NewSchedule /> : <p class="quiet">Somebody with the role admin can make the first one.</p>}
     </Empty>
   );
 }

@@ -74,11 +74,7 @@ export function Curve({ label, at, series, text, zone, whole = false }: Props) {
         ))}
         {pointedAt !== undefined && <path class="calm" d={`M${x(pointedAt)} ${TOP}V${HEIGHT - BOTTOM}`} />}
         {series.map(({ name, tone, values }) => (
-          <path
-            key={name}
-            class={tone}
-            d={lineOf(values, (value, index) => `${x(at[index] ?? 0)} ${y(value)}`)}
-          />
+          <path key={name} class={tone} d={lineOf(values, (value, index) => `${x(at[index] ?? 0)} ${y(value)}`)} />
         ))}
       </svg>
       <figcaption>
@@ -87,8 +83,7 @@ export function Curve({ label, at, series, text, zone, whole = false }: Props) {
             <svg viewBox="0 0 10 10" aria-hidden="true">
               <rect width="10" height="10" rx="2" class={tone} />
             </svg>
-            {name}:{' '}
-            {saidOf(pointed === null ? values.findLast((value) => value !== null) : values[pointed], text)}
+            {name}: {saidOf(pointed === null ? values.findLast((value) => value !== null) : values[pointed], text)}
           </span>
         ))}
         {pointedAt !== undefined && <span class="quiet">{timeText(pointedAt * 1000, inZone)}</span>}

@@ -15,8 +15,7 @@ const NOT_DEFINED = new Set(
 
 /** The fields in which two definitions differ. A payload is compared as it was written. */
 export function differencesOf(before: object, after: object): Difference[] {
-  const own = (value: object) =>
-    Object.fromEntries(Object.entries(value).filter(([name]) => !NOT_DEFINED.has(name)));
+  const own = (value: object) => Object.fromEntries(Object.entries(value).filter(([name]) => !NOT_DEFINED.has(name)));
   return compare(own(before), own(after), '');
 }
 

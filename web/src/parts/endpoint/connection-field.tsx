@@ -1,9 +1,6 @@
 import { useId } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type {
-  Connection,
-  ListConnectionsResponse,
-} from '../../../../clients/typescript/src/generated/types.gen.ts';
+import type { Connection, ListConnectionsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { usePoll } from '../../state/poll.ts';
 import { TextField } from '../forms/draft-fields.tsx';
 import type { HttpDraft } from './http-draft.ts';
@@ -23,13 +20,7 @@ export function useConnections({ connection }: HttpDraft): readonly Connection[]
   return found.data?.items ?? [];
 }
 
-export function ConnectionField({
-  part,
-  connections,
-}: {
-  part: HttpPart;
-  connections: readonly Connection[];
-}) {
+export function ConnectionField({ part, connections }: { part: HttpPart; connections: readonly Connection[] }) {
   const list = useId();
   return (
     <>

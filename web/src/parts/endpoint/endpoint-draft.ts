@@ -75,9 +75,7 @@ export function endpointOf(draft: EndpointDraft, kept: Stored | null): { body: u
   const typed = contentType.trim() === '' ? {} : { contentType: contentType.trim() };
   const secrets = secretsOf(draft.bodySecrets);
   const body =
-    bodyKind === 'template'
-      ? { template, ...typed, ...(Object.keys(secrets).length > 0 && { secrets }) }
-      : bodyKind;
+    bodyKind === 'template' ? { template, ...typed, ...(Object.keys(secrets).length > 0 && { secrets }) } : bodyKind;
   return { body, outcome: kept && !isTouched(draft, kept) ? kept.outcome : outcomeOf(draft, kept) };
 }
 

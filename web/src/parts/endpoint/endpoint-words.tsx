@@ -31,9 +31,7 @@ export function Rules({ rules }: { rules: NonNullable<AnsweredHttpTarget['outcom
       {required !== null && (
         <li>
           a success must {'contains' in required ? 'contain ' : 'have '}
-          <code class="user">
-            {'contains' in required ? required.contains : stringifyJson(required.equals)}
-          </code>
+          <code class="user">{'contains' in required ? required.contains : stringifyJson(required.equals)}</code>
           {'pointer' in required && (
             <>
               {' '}

@@ -171,9 +171,9 @@ function BodyFields({ part, bodies }: BodyProps) {
             label="Text"
             hint={
               <>
-                Filled in: <span class="mono">{BODY_PLACEHOLDERS}</span>, where … is a JSON pointer. In JSON,
-                one inside quotes becomes text, and one outside of them a value. Whoever may read this sees
-                the text: a secret has its place below.
+                Filled in: <span class="mono">{BODY_PLACEHOLDERS}</span>, where … is a JSON pointer. In JSON, one inside
+                quotes becomes text, and one outside of them a value. Whoever may read this sees the text: a secret has
+                its place below.
               </>
             }
           />

@@ -65,8 +65,7 @@ type Carried = ReturnType<typeof carriedBody>;
 
 function writtenBody(carried: Carried, values: Values): Pick<Sent, 'body' | 'unknown'> {
   const compiled = typeof carried === 'string' ? carried : compileBody(carried);
-  if (typeof carried === 'object' && carried.template === '')
-    return { body: null, unknown: 'Its text is empty.' };
+  if (typeof carried === 'object' && carried.template === '') return { body: null, unknown: 'Its text is empty.' };
   if (typeof compiled === 'object' && 'fault' in compiled)
     return { body: null, unknown: 'Its body cannot be filled in: what is wrong is said beside its text.' };
   if (carried !== 'none' && values.payload !== null && faultOfJson(values.payload) !== null)
@@ -113,9 +112,7 @@ function faultsIn(draft: HttpDraft): Fault[] {
   const at = (path: string, message: string | null) => (message === null ? [] : [{ path, message }]);
   return [
     ...at('/target/url', templateFault(draft.url)),
-    ...draft.headers.flatMap(([name, value]) =>
-      at(`/target/headers/${escaped(name)}`, templateFault(value, true)),
-    ),
+    ...draft.headers.flatMap(([name, value]) => at(`/target/headers/${escaped(name)}`, templateFault(value, true))),
     ...(draft.bodyKind === 'template' && draft.template !== '' ? bodyFaults(draft) : []),
   ];
 }

@@ -34,16 +34,7 @@ interface TextProps<D> extends Common<D> {
   isMono?: boolean;
 }
 
-export function TextField<D>({
-  part,
-  label,
-  hint,
-  path,
-  name,
-  type = 'text',
-  list,
-  isMono = false,
-}: TextProps<D>) {
+export function TextField<D>({ part, label, hint, path, name, type = 'text', list, isMono = false }: TextProps<D>) {
   return (
     <Field label={label} hint={hint} path={path} faults={part.faults}>
       {(props) => (

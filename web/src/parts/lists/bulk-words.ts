@@ -18,9 +18,7 @@ interface Did {
 /** What a bulk action did, once it has: `Retried 3 runs.` */
 export function doneText({ changed, remaining }: Did, verb: Verb, things: string): string {
   const did = `${PAST[verb]} ${numbered(changed, things)}.`;
-  return remaining === 0
-    ? did
-    : `${did} ${remaining.toLocaleString('en')} are left: do it again for the next of them.`;
+  return remaining === 0 ? did : `${did} ${remaining.toLocaleString('en')} are left: do it again for the next of them.`;
 }
 
 /** `1 run`, `2,500 runs`. */

@@ -32,17 +32,7 @@ type BulkAnswer = Omit<ActOnRunsResponse, 'remaining'> & { remaining?: number };
 const COUNT_EVERY_MS = 60_000;
 
 /** What an action on all that match a filter would do, with a sample of them, and then does it. */
-export function BulkDialog({
-  verb,
-  things,
-  path,
-  body,
-  fields,
-  fieldPaths = [],
-  link,
-  onDone,
-  onClose,
-}: Props) {
+export function BulkDialog({ verb, things, path, body, fields, fieldPaths = [], link, onDone, onClose }: Props) {
   const acting = useAct({ quietly: true });
   const question = { action: body['action'], filter: body['filter'] };
   const counted = usePoll(
@@ -80,12 +70,7 @@ export function BulkDialog({
               <button type="button" onClick={onClose}>
                 Close
               </button>
-              <button
-                type="button"
-                class="main"
-                disabled={acting.isBusy || matched === 0}
-                onClick={() => void act()}
-              >
+              <button type="button" class="main" disabled={acting.isBusy || matched === 0} onClick={() => void act()}>
                 {verb}
               </button>
             </div>

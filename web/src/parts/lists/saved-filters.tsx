@@ -42,9 +42,7 @@ export function SavedFilters({ name }: { name: string }) {
         </button>
       ) : (
         text !== '' && (
-          <SaveFilter
-            onSave={(as) => keep([...saved.filter((one) => one.name !== as), { name: as, query: text }])}
-          />
+          <SaveFilter onSave={(as) => keep([...saved.filter((one) => one.name !== as), { name: as, query: text }])} />
         )
       )}
     </span>

@@ -33,8 +33,7 @@ const IN_A_WORD: Record<ExplainedDay['verdict'], string> = {
 
 /** Of a day without fires, why; and from where its fires come, or where they go. */
 export function wordsOf({ date, verdict, movedTo, movedFrom = [] }: ExplainedDay): string[] {
-  const seenFrom = (other: string) =>
-    other.slice(0, 7) === date.slice(0, 7) ? dayOf(other) : other.slice(5);
+  const seenFrom = (other: string) => (other.slice(0, 7) === date.slice(0, 7) ? dayOf(other) : other.slice(5));
   return [
     IN_A_WORD[verdict],
     ...(movedTo === undefined ? [] : [`moved to ${seenFrom(movedTo)}`]),

@@ -64,11 +64,7 @@ export function DefineDialog({ kind, existing, paths, read, children, onDone, on
         }}
       >
         {existing === null && (
-          <TextInput
-            {...{ label: 'Id', path: 'id', faults, hint: kind.hint, value: id }}
-            onChange={setId}
-            isRequired
-          />
+          <TextInput {...{ label: 'Id', path: 'id', faults, hint: kind.hint, value: id }} onChange={setId} isRequired />
         )}
         <TextInput
           {...{ label: 'Description', path: '/description', faults, value: description }}

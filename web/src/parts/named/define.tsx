@@ -11,9 +11,7 @@ export interface Kind extends Named {
     hint: string;
     /** What is sent for what was typed. */
     read: (typed: string) => unknown;
-    input: (
-      props: FieldProps & { value: string; onInput: (event: InputEventOf) => void },
-    ) => ComponentChildren;
+    input: (props: FieldProps & { value: string; onInput: (event: InputEventOf) => void }) => ComponentChildren;
   };
 }
 
@@ -42,9 +40,7 @@ export function Define({ kind, existing, onDone, onClose }: Props) {
     >
       {(faults) => (
         <Field label={field.label} path={path} faults={faults} hint={field.hint}>
-          {(props) =>
-            field.input({ ...props, value, onInput: ({ currentTarget }) => setValue(currentTarget.value) })
-          }
+          {(props) => field.input({ ...props, value, onInput: ({ currentTarget }) => setValue(currentTarget.value) })}
         </Field>
       )}
     </DefineDialog>

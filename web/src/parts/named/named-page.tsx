@@ -44,11 +44,9 @@ export function NamedPage<Thing extends Existing>({ noun, about, Form, ...shown 
   const asked = { q: query.get('q'), cursor: query.get('cursor') };
   const many = `${noun}s`;
   const title = capitalised(many);
-  const list = usePoll(
-    `${many} ${JSON.stringify(asked)}`,
-    (signal) => get<Answer<Thing>>(`/${many}`, asked, signal),
-    { keep: true },
-  );
+  const list = usePoll(`${many} ${JSON.stringify(asked)}`, (signal) => get<Answer<Thing>>(`/${many}`, asked, signal), {
+    keep: true,
+  });
   return (
     <>
       <div class="bar">
@@ -82,11 +80,7 @@ export function NamedPage<Thing extends Existing>({ noun, about, Form, ...shown 
         }
       </Loaded>
       {edited !== null && (
-        <Form
-          existing={edited === 'new' ? null : edited}
-          onDone={list.refresh}
-          onClose={() => setEdited(null)}
-        />
+        <Form existing={edited === 'new' ? null : edited} onDone={list.refresh} onClose={() => setEdited(null)} />
       )}
     </>
   );

@@ -41,8 +41,8 @@ export function BackfillDialog({ schedule, onClose, onDone }: DialogProps) {
         }}
       >
         <p class="field">
-          Fires what the schedule would have fired in a past period. What has a run of its own stays as it is,
-          but what was skipped or abandoned is fired.
+          Fires what the schedule would have fired in a past period. What has a run of its own stays as it is, but what
+          was skipped or abandoned is fired.
         </p>
         <Field label="By its definition" path="/as" faults={faults}>
           {(props) => (

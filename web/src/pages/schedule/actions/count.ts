@@ -1,8 +1,5 @@
 import { get } from '../../../api/http.ts';
-import type {
-  ListOccurrencesResponse,
-  Occurrence,
-} from '../../../../../clients/typescript/src/generated/types.gen.ts';
+import type { ListOccurrencesResponse, Occurrence } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Polled, usePoll } from '../../../state/poll.ts';
 import { callPath } from '../../../state/schedule-paths.ts';
 
@@ -24,11 +21,7 @@ export function useCount(id: string, from: string, to: string): Polled<Counted |
   );
 }
 
-async function count(
-  id: string,
-  period: { from: string; to: string },
-  signal: AbortSignal,
-): Promise<Counted> {
+async function count(id: string, period: { from: string; to: string }, signal: AbortSignal): Promise<Counted> {
   const states: Counted['states'] = {};
   let cursor: string | null = null;
   for (let page = 0; page < MAX_PAGES; page += 1) {

@@ -28,8 +28,8 @@ export function DeleteDialog({ schedule: { id, version }, onClose }: DialogProps
         }}
       >
         <p class="field">
-          It fires no more, and its runs that are not over are abandoned. Runs that have ended, and its
-          versions, stay readable as long as they are kept.
+          It fires no more, and its runs that are not over are abandoned. Runs that have ended, and its versions, stay
+          readable as long as they are kept.
         </p>
         <Field
           label={

@@ -34,9 +34,7 @@ export function FireDialog({ schedule, onClose, onDone }: DialogProps) {
           if (local === null) void fire();
         }}
       >
-        <p class="field">
-          A run is made and handed to the target at once. The fires to come are not touched.
-        </p>
+        <p class="field">A run is made and handed to the target at once. The fires to come are not touched.</p>
         <Field
           label="Payload"
           path="/payload"

@@ -113,11 +113,7 @@ async function readPages(
 }
 
 /** Most runs succeed: only the others are asked for, the newest first. */
-async function readOutcomes(
-  id: string,
-  items: readonly Occurrence[],
-  signal: AbortSignal,
-): Promise<Outcomes> {
+async function readOutcomes(id: string, items: readonly Occurrence[], signal: AbortSignal): Promise<Outcomes> {
   const statuses = new Map<string, Run['status']>();
   const fired = items.filter(({ state }) => state === 'fired');
   const [first, last] = [fired[0], fired.at(-1)];

@@ -39,8 +39,7 @@ function Several({ bucket, schedule }: { bucket: Bucket; schedule: Schedule }) {
   return (
     <>
       <p>
-        From <Time at={new Date(bucket.from).toISOString()} zone={schedule.timezone} />:{' '}
-        {countsText(bucket.counts)}.
+        From <Time at={new Date(bucket.from).toISOString()} zone={schedule.timezone} />: {countsText(bucket.counts)}.
       </p>
       <ul class="why-list">
         {listed.map((told) => (
@@ -89,9 +88,7 @@ interface ItsRunProps {
 }
 
 function ItsRun({ id, zone, isItsOwn }: ItsRunProps) {
-  const { data: run, problem } = usePoll(`run ${id}`, (signal) =>
-    get<GetRunResponse>(`/runs/${id}`, {}, signal),
-  );
+  const { data: run, problem } = usePoll(`run ${id}`, (signal) => get<GetRunResponse>(`/runs/${id}`, {}, signal));
   return (
     <p>
       {isItsOwn ? 'Its run' : 'The run that stands for it'}: <RunLink id={id}>{id}</RunLink>{' '}
@@ -114,8 +111,7 @@ function NobodyUp({ at, zone }: { at: string; zone: string | null }) {
   const isAsked = scope.value === null;
   const { data } = usePoll(
     `instances ${isAsked}`,
-    (signal) =>
-      isAsked ? get<ListInstancesResponse>('/instances', {}, signal) : Promise.resolve({ items: [] }),
+    (signal) => (isAsked ? get<ListInstancesResponse>('/instances', {}, signal) : Promise.resolve({ items: [] })),
     { everyMs: 60_000 },
   );
   const gap = data && nobodyUp(data.items, at);

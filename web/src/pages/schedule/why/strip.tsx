@@ -24,8 +24,7 @@ export function Strip({ schedule, period, zone, items, onOpen }: Props) {
   const buckets = bucketsOf(kind, items, period, zone);
   const hasSeconds = areWithinAMinute(buckets);
   const shown = buckets.find(({ from }) => String(from) === chosen);
-  const closer: View | null =
-    kind === 'month' ? 'day' : kind === 'bar' && period.view === 'day' ? 'hour' : null;
+  const closer: View | null = kind === 'month' ? 'day' : kind === 'bar' && period.view === 'day' ? 'hour' : null;
   return (
     <>
       {kind === 'month' && <Weekdays />}

@@ -62,11 +62,7 @@ export function Why({ schedule, everyMs, asOf }: Props) {
           Now
         </button>
       </div>
-      <Shown
-        key={`${schedule.id} ${period.from} ${period.to}`}
-        {...{ schedule, period, zone, asOf }}
-        onOpen={show}
-      />
+      <Shown key={`${schedule.id} ${period.from} ${period.to}`} {...{ schedule, period, zone, asOf }} onOpen={show} />
     </section>
   );
 }
@@ -91,9 +87,7 @@ function Shown({ schedule, period, zone, asOf, onOpen }: ShownProps) {
     <WhenLoaded from={loaded}>
       {(data) => (
         <>
-          {data.items.length === 0 && (
-            <p class="quiet">No fire of this schedule is due in this {period.view}.</p>
-          )}
+          {data.items.length === 0 && <p class="quiet">No fire of this schedule is due in this {period.view}.</p>}
           {(data.items.length > 0 || period.view === 'month') && (
             <Strip {...{ schedule, period, zone, onOpen }} items={data.items} />
           )}
@@ -113,8 +107,7 @@ function Shown({ schedule, period, zone, asOf, onOpen }: ShownProps) {
           )}
           {data.unplannable.map(({ version, from, error }) => (
             <p key={`${version} ${from}`} class="warning">
-              From {timeText(from, zone)} on, version {version} could not be planned:{' '}
-              <span class="user">{error}</span>
+              From {timeText(from, zone)} on, version {version} could not be planned: <span class="user">{error}</span>
             </p>
           ))}
         </>
@@ -124,9 +117,9 @@ function Shown({ schedule, period, zone, asOf, onOpen }: ShownProps) {
 }
 
 function countsOf({ items }: Loaded) {
-  return OUTCOMES.map(
-    (outcome) => [outcome, items.filter((item) => item.outcome === outcome).length] as const,
-  ).filter(([, count]) => count > 0);
+  return OUTCOMES.map((outcome) => [outcome, items.filter((item) => item.outcome === outcome).length] as const).filter(
+    ([, count]) => count > 0,
+  );
 }
 
 function titleOf({ view, from }: Period, zone: string): string {

@@ -49,7 +49,6 @@ function excludedBy(reason: string): string {
 }
 
 function upcomingText(reason: string | undefined, error: string | null): string {
-  if (reason === 'error')
-    return `It is to come, but the schedule cannot be planned: ${error ?? 'see above'}.`;
+  if (reason === 'error') return `It is to come, but the schedule cannot be planned: ${error ?? 'see above'}.`;
   return 'It is still to come.';
 }
