@@ -1,5 +1,5 @@
 import { type ParameterFault, takeForeign } from './database-parameters.ts';
-import { percentDecoded } from './variable-kinds.ts';
+import { percentDecoded } from '../core/connections/join-url.ts';
 
 /** Where a server is: a name or address, or the folder of a unix socket. */
 export interface Host {

@@ -1,5 +1,6 @@
 import { type AddressRange, addressBytes, isInRange, parseAddressRanges } from './address-ranges.ts';
-import { type EntryFault, percentDecoded } from './variable-kinds.ts';
+import { percentDecoded } from '../core/connections/join-url.ts';
+import type { EntryFault } from './variable-kinds.ts';
 
 /** The proxy through which targets are called. */
 export interface EgressProxy {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type EntryFault, boundedNumber, list, percentDecoded, plainText } from './variable-kinds.ts';
+import { percentDecoded } from '../core/connections/join-url.ts';
+import { type EntryFault, boundedNumber, list, plainText } from './variable-kinds.ts';
 
 /** The standard variables of OpenTelemetry that firelock follows, by their standard names. */
 

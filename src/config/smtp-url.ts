@@ -1,4 +1,4 @@
-import { percentDecoded } from './variable-kinds.ts';
+import { percentDecoded } from '../core/connections/join-url.ts';
 
 /** The server that takes firelock's mail. */
 export interface SmtpServer {

@@ -44,15 +44,6 @@ function isFault(value: unknown): value is { fault: string } {
   return typeof value === 'object' && value !== null && 'fault' in value;
 }
 
-/** Null: it has a % that begins no encoded character. */
-export function percentDecoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
-}
-
 /** What is wrong with an entry of a list. */
 export interface EntryFault {
   entry: string;

@@ -60,15 +60,15 @@ const filter = z
 
 const fields = {
   description: text(1000).nullable(),
-  enabled: z.boolean().describe('false: it is told nothing.'),
+  enabled: z.boolean().describe('false: firelock sends it no messages.'),
   on: kinds,
   remindSeconds: whole(60, MAX_INTERVAL_SECONDS).nullable().meta({
-    description: 'While something stays broken, it is told again after so long. Null: never.',
+    description: 'While something stays broken, firelock tells it again after so many seconds. Null: never.',
     example: 86_400,
   }),
   afterFailures: whole(1, 100).meta({
     description:
-      'It is told of `failed` once so many runs in a row ended failed, unknown or abandoned, and of the recovery only if it was told.',
+      'firelock tells it of `failed` when so many runs in a row have ended failed, unknown or abandoned; of the recovery, only if it told it of the failure.',
     example: 1,
   }),
   fallback: notifierIdText
@@ -104,12 +104,18 @@ export const notifier = z
     version: z.int(),
     updatedAt: answeredInstant,
   })
-  .meta({ id: 'Notifier', description: 'Who is told what, once when it breaks and once when it heals.' });
+  .meta({ id: 'Notifier', description: 'Whom firelock tells when something breaks, and once more when it heals.' });
 
 export function addNotifierRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
-    ...{ kind: NOTIFIER_KIND, list: 'notifiers', id: notifierIdText, input: notifierInput },
-    ...{ answered: notifier, answer: answerNotifier, resolve: resolveNotifier },
+    kind: NOTIFIER_KIND,
+    list: 'notifiers',
+    id: notifierIdText,
+    input: notifierInput,
+
+    answered: notifier,
+    answer: answerNotifier,
+    resolve: resolveNotifier,
     summaries: {
       get: 'One notifier, with its secret values masked; its ETag is its version',
       put: 'Create a notifier, or replace it whole: messages recorded from then on go where it says',
@@ -122,7 +128,8 @@ export function addNotifierRoutes(api: Api, deps: ApiDeps): void {
 
 function addTestRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /notifiers/:id/test', operationId: 'testNotifier' },
+    route: 'POST /notifiers/:id/test',
+    operationId: 'testNotifier',
     config: {
       role: 'admin',
       scope: { name: 'notifier' },
@@ -130,8 +137,12 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: unexpectedBody,
     },
     summary: 'Send a message of the event `test` at once; the run says what became of it',
-    ...{ tags: [TAGS.notifiers], params: z.strictObject({ id: notifierIdText }) },
-    ...{ answers: { 202: json('The run of the message', run) }, refusals: [404] },
+
+    tags: [TAGS.notifiers],
+    params: z.strictObject({ id: notifierIdText }),
+
+    answers: { 202: json('The run of the message', run) },
+    refusals: [404],
     handler: async ({ params: { id }, caller }, reply) => {
       const tested = await testNotifier(audited(deps, { caller }), id);
       if (tested === null) throw noSuch(`notifier ${id}`);
@@ -165,8 +176,12 @@ function resolveNotifier(
   const before = current?.target ?? null;
   const { targetOf, placeOf } = CHANNEL_SETUPS[channel.type];
   const from: Filling = {
-    ...{ stored: before, mail: { sends: sendsMail, domains: mailToDomains } },
-    ...{ files: fileRules(deps, scope), faults: [], impossible: [] },
+    stored: before,
+    mail: { sends: sendsMail, domains: mailToDomains },
+
+    files: fileRules(deps, scope),
+    faults: [],
+    impossible: [],
   };
   const given: HandoffTarget = targetOf(channel as never, from);
   if (from.faults.length > 0) throw invalid(from.faults);

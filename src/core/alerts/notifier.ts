@@ -32,7 +32,7 @@ export interface Notifier {
   destination?: string;
   /** While an episode stays open, it is told of it again after so many seconds; null: never. */
   remindSeconds: number | null;
-  /** It is told of `failed` once so many runs in a row did not succeed. */
+  /** firelock tells it of `failed` when so many runs in a row did not succeed. */
   afterFailures: number;
   /** The notifier that gets its messages which could not be delivered; null: none does. */
   fallback: string | null;

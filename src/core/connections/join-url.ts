@@ -11,7 +11,7 @@ export function pathFault(path: string): string | null {
   if (!pathname.startsWith('/')) return 'does not begin with a slash';
   if (pathname.includes('//')) return 'contains two slashes in a row';
   if (ENCODED_SLASH.test(pathname)) return 'contains an encoded slash or backslash';
-  const decoded = decodedOrNull(pathname.replace(ENCODED_DOT, '.').replace(ENCODED_SPACE, ' '));
+  const decoded = percentDecoded(pathname.replace(ENCODED_DOT, '.').replace(ENCODED_SPACE, ' '));
   if (decoded === null) return 'contains a percent sign that begins no character in UTF-8';
   if (CONTROL.test(decoded)) return 'contains an encoded control character';
   return decoded.normalize('NFKC').split('/').some(isDotSegment) ? 'contains a dot segment' : null;
@@ -54,7 +54,8 @@ function isDotSegment(segment: string): boolean {
   return /^\s*\.{1,2}\s*(?:;|$)/u.test(segment);
 }
 
-function decodedOrNull(text: string): string | null {
+/** Null: it has a % that begins no encoded character. */
+export function percentDecoded(text: string): string | null {
   try {
     return decodeURIComponent(text);
   } catch {
