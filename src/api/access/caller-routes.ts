@@ -36,9 +36,13 @@ export function addCallerRoutes(api: Api, deps: ApiDeps): void {
 
 function addMeRoute(api: Api): void {
   addRoute(api, {
-    ...{ route: 'GET /me', operationId: 'getMe', config: { role: 'any', scope: 'nameless' } },
+    route: 'GET /me',
+    operationId: 'getMe',
+    config: { role: 'any', scope: 'nameless' },
     summary: 'Who the caller is to firelock, and what they may do',
-    ...{ tags: [TAGS.instances], answers: { 200: json('The caller', caller) } },
+
+    tags: [TAGS.instances],
+    answers: { 200: json('The caller', caller) },
     handler: (request) => answerCaller(request.caller),
   });
 }
@@ -84,11 +88,16 @@ const config = { role: 'any', scope: 'nameless', audits: [] } as const;
 
 function addBeginRoute(api: Api, { database, access, basePath }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /session', operationId: 'beginSession', config },
+    route: 'POST /session',
+    operationId: 'beginSession',
+    config,
     summary: 'Log a browser in: from now on a cookie counts as the token of this call',
     description:
       'At every instance, until `DELETE /session`, until it was not used for twelve hours, or until the token is gone. Scripts of pages cannot read the cookie, and no other site makes a browser send it.',
-    ...{ tags: [TAGS.instances], answers: { 200: json('The caller', caller) }, refusals: [409, 413, 415] },
+
+    tags: [TAGS.instances],
+    answers: { 200: json('The caller', caller) },
+    refusals: [409, 413, 415],
     handler: async (request, reply) => {
       const tokenHash = access.tokenHashOf(request.raw)?.toString('hex');
       if (tokenHash === undefined)
@@ -104,9 +113,13 @@ function addBeginRoute(api: Api, { database, access, basePath }: ApiDeps): void 
 
 function addEndRoute(api: Api, { database, basePath }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'DELETE /session', operationId: 'endSession', config },
+    route: 'DELETE /session',
+    operationId: 'endSession',
+    config,
     summary: 'Log a browser out, at every instance',
-    ...{ tags: [TAGS.instances], answers: { 204: nothing('It has no session any more') } },
+
+    tags: [TAGS.instances],
+    answers: { 204: nothing('It has no session any more') },
     handler: async ({ raw }, reply: FastifyReply) => {
       const idHash = sentHash(raw);
       if (idHash !== null) await database.run((db) => endSession(db, idHash));

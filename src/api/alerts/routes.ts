@@ -32,11 +32,15 @@ const answered = answersOf(answeredAlert);
 
 export function addAlertRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /alerts', operationId: 'listAlerts', config: { role: 'viewer', scope: 'itself' } },
+    route: 'GET /alerts',
+    operationId: 'listAlerts',
+    config: { role: 'viewer', scope: 'itself' },
     summary: 'Episodes: what is wrong with schedules, and what was; newest first',
     description:
       'An episode is open for each schedule and kind, from what breaks it until what heals it. Episodes that are over are kept as long as history.',
-    ...{ tags: [TAGS.alerts], querystring: alertsQuery },
+
+    tags: [TAGS.alerts],
+    querystring: alertsQuery,
     answers: { 200: json('A page of episodes', alertPage) },
     handler: async ({ query: { open = false, scheduleId, limit, cursor }, caller: { scope } }) => {
       const filter = { scope, open, scheduleId, after: cursor?.after, limit: limit + 1 };

@@ -72,8 +72,13 @@ function dateFault(value: string): string | null {
 
 export function addCalendarRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
-    ...{ kind: CALENDAR_KIND, list: 'calendars', id: calendarIdText, input: calendarInput },
-    ...{ answered: calendar, answer: answerCalendar },
+    kind: CALENDAR_KIND,
+    list: 'calendars',
+    id: calendarIdText,
+    input: calendarInput,
+
+    answered: calendar,
+    answer: answerCalendar,
     resolve: ({ description, dates, validUntil }) => ({ content: { description, dates, validUntil } }),
     summaries: {
       get: 'One calendar; its ETag is its version',

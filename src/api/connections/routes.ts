@@ -25,8 +25,14 @@ import { fileRules, resolveFile } from '../targets/secret-files.ts';
 
 export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
-    ...{ kind: CONNECTION_KIND, list: 'connections', id: connectionIdText, input: connectionInput },
-    ...{ answered: connection, answer: answerConnection, resolve: resolveConnection },
+    kind: CONNECTION_KIND,
+    list: 'connections',
+    id: connectionIdText,
+    input: connectionInput,
+
+    answered: connection,
+    answer: answerConnection,
+    resolve: resolveConnection,
     summaries: {
       get: 'One connection, with its secret values masked; its ETag is its version',
       put: 'Create a connection, or replace it whole: in force from the next attempt on, of open runs too',

@@ -66,8 +66,12 @@ function pageOptions(basePath: string): FastifySwaggerUiOptions {
       title: 'firelock: the API',
       favicon: [
         {
-          ...{ filename: 'firelock.svg', rel: 'icon', sizes: 'any' },
-          ...{ type: 'image/svg+xml', content: ICON },
+          filename: 'firelock.svg',
+          rel: 'icon',
+          sizes: 'any',
+
+          type: 'image/svg+xml',
+          content: ICON,
         },
       ],
     },

@@ -77,10 +77,13 @@ const tags = [TAGS.instances];
 
 export function addObservingRoute(api: Api, { database, installation }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /observing', operationId: 'getObserving' },
+    route: 'GET /observing',
+    operationId: 'getObserving',
     config: { role: 'viewer', scope: 'nameless' },
     summary: 'Whether this instance only observes, and why',
-    ...{ tags, answers: { 200: json('As it is now', observingAnswer) } },
+
+    tags,
+    answers: { 200: json('As it is now', observingAnswer) },
     handler: async ({ caller: { scope } }): Promise<z.output<typeof observingAnswer>> => {
       const { tookOver } = await database.run(readInstallation);
       const { mode, because, since, reason, isReadOnly: readOnly } = installation();
@@ -98,9 +101,13 @@ const WORKING = { observing: false, because: null, since: null, reason: null, re
 
 export function addTakeOverRoute(api: Api, { takeOver }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /take-over', operationId: 'takeOver' },
+    route: 'POST /take-over',
+    operationId: 'takeOver',
     config: {
-      ...{ role: 'admin', scope: 'unscoped', pace: 'slow', alsoObserving: true },
+      role: 'admin',
+      scope: 'unscoped',
+      pace: 'slow',
+      alsoObserving: true,
       audits: ['installation.take-over'],
     },
     summary: 'Take over from another installation: fire what was due from a moment on',
@@ -110,7 +117,9 @@ export function addTakeOverRoute(api: Api, { takeOver }: ApiDeps): void {
     body: z.strictObject({
       since: instant.describe('In the past. What was due before is skipped.'),
     }),
-    ...{ answers: { 200: json('What was done', tookOverAnswer) }, refusals: [409] },
+
+    answers: { 200: json('What was done', tookOverAnswer) },
+    refusals: [409],
     handler: async ({ body: { since }, caller }) => {
       const { observesOn, ...done } = await takeOver(since, caller);
       return { ...answered(done), observesOn };
@@ -122,7 +131,12 @@ function answered({ tookOver, resumed }: TookOver): Omit<z.output<typeof tookOve
   const { moved, skipped, unplannable, runs } = resumed;
   return {
     ...answeredTakeOver(tookOver),
-    ...{ moved, skipped, unknown: runs.ended, asked: runs.asked, left: runs.left },
+
+    moved,
+    skipped,
+    unknown: runs.ended,
+    asked: runs.asked,
+    left: runs.left,
     notMoved: unplannable.map(({ scheduleId, error }) => ({ scheduleId, error: reasonOf(error) })),
   };
 }
@@ -171,21 +185,24 @@ export const maintenanceAnswer = z
 
 export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /maintenance', operationId: 'getMaintenance' },
+    route: 'GET /maintenance',
+    operationId: 'getMaintenance',
     config: { role: 'viewer', scope: 'nameless' },
     summary: 'Whether maintenance is on, for all instances',
-    ...{ tags, answers: { 200: json('As it is now', maintenanceAnswer) } },
+
+    tags,
+    answers: { 200: json('As it is now', maintenanceAnswer) },
     handler: async () => answer(await database.run(readInstallation)),
   });
   addRoute(api, {
-    ...{ route: 'POST /maintenance', operationId: 'setMaintenance' },
+    route: 'POST /maintenance',
+    operationId: 'setMaintenance',
     config: { role: 'admin', scope: 'unscoped', audits: ['maintenance.on', 'maintenance.off'] },
     summary: 'Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s',
-    ...{
-      tags,
-      body: maintenanceInput,
-      answers: { 200: json('As it is now', maintenanceAnswer) },
-    },
+
+    tags,
+    body: maintenanceInput,
+    answers: { 200: json('As it is now', maintenanceAnswer) },
     refusals: [422],
     handler: async ({ body: { on, until, reason, dispatch }, caller }) => {
       const auditor = auditorFor(caller);

@@ -31,10 +31,13 @@ const answered = answersOf(instance);
 
 export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /instances', operationId: 'listInstances' },
+    route: 'GET /instances',
+    operationId: 'listInstances',
     config: { role: 'viewer', scope: 'unscoped' },
     summary: 'The daemon processes, newest first; the dead stay listed for a day',
-    ...{ tags: [TAGS.instances], answers: { 200: json('All instances', instanceList) } },
+
+    tags: [TAGS.instances],
+    answers: { 200: json('All instances', instanceList) },
     handler: async (): Promise<z.output<typeof instanceList>> => {
       const listed = await database.run((db) => listInstances(db));
       return { items: listed.map(answered) };
@@ -59,13 +62,16 @@ export const verification = z
 
 export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /verify', operationId: 'verify' },
+    route: 'GET /verify',
+    operationId: 'verify',
     config: { role: 'operator', scope: 'unscoped', pace: 'slow' },
     summary: 'Check on the live database what must always hold',
     description:
       'One snapshot, read only. All schedules and open runs are looked at, and of ended runs the newest 100,000. ' +
       'Takes 30 seconds at most. Soon after an outage it may name work that is being made up for.',
-    ...{ tags: [TAGS.instances], answers: { 200: json('What was found', verification) } },
+
+    tags: [TAGS.instances],
+    answers: { 200: json('What was found', verification) },
     handler: async (): Promise<z.output<typeof verification>> => {
       const checks = await database.transaction(
         (tx) => checkOnSnapshot(tx, () => systemClock.monotonic()),

@@ -38,8 +38,13 @@ export const limit = z
 
 export function addLimitRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
-    ...{ kind: LIMIT_KIND, list: 'limits', id: limitIdText, input: limitInput },
-    ...{ answered: limit, answer: answersOf(limit) },
+    kind: LIMIT_KIND,
+    list: 'limits',
+    id: limitIdText,
+    input: limitInput,
+
+    answered: limit,
+    answer: answersOf(limit),
     resolve: ({ description, maxRunning }) => ({ content: { description, maxRunning } }),
     summaries: {
       get: 'One limit, and how many of its runs are under way and wait; its ETag is its version',

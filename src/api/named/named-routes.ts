@@ -80,9 +80,14 @@ interface Added extends NamedResource<NamedThing, unknown, unknown> {
 function addListRoute(api: Api, { database }: ApiDeps, added: Added): void {
   const { Noun, list, kind, tags, answered, answer } = added;
   addRoute(api, {
-    ...{ route: `GET /${list}`, operationId: `list${Noun}s`, config: { role: 'viewer', scope: 'itself' } },
+    route: `GET /${list}`,
+    operationId: `list${Noun}s`,
+    config: { role: 'viewer', scope: 'itself' },
     summary: `List ${list}, by id`,
-    ...{ tags, querystring: namedQuery, answers: { 200: json(`A page of ${list}`, pageSchema(answered)) } },
+
+    tags,
+    querystring: namedQuery,
+    answers: { 200: json(`A page of ${list}`, pageSchema(answered)) },
     handler: async ({ query: { q, limit, cursor }, caller: { scope } }) => {
       const room = pageRoom();
       const filter = { scope, text: q, after: cursor?.after, limit: limit + 1, room };
@@ -95,10 +100,15 @@ function addListRoute(api: Api, { database }: ApiDeps, added: Added): void {
 function addGetRoute(api: Api, { database }: ApiDeps, added: Added): void {
   const { noun, Noun, list, kind, params, tags, answered, answer, summaries } = added;
   addRoute(api, {
-    ...{ route: `GET /${list}/:id`, operationId: `get${Noun}` },
+    route: `GET /${list}/:id`,
+    operationId: `get${Noun}`,
     config: { role: 'viewer', scope: { name: noun } },
     summary: summaries.get,
-    ...{ tags, params, answers: { 200: json(`The ${noun}`, answered) }, refusals: [404] },
+
+    tags,
+    params,
+    answers: { 200: json(`The ${noun}`, answered) },
+    refusals: [404],
     handler: async ({ params: { id }, caller: { scope } }, reply) => {
       const found = await database.run((db) => findNamed(db, kind.rows, { id, scope }));
       if (!found) throw noSuch(`${noun} ${id}`);
@@ -110,10 +120,15 @@ function addGetRoute(api: Api, { database }: ApiDeps, added: Added): void {
 function addPutRoute(api: Api, deps: ApiDeps, added: Added): void {
   const { noun, Noun, list, kind, params, tags, input, answered, answer, resolve, summaries } = added;
   addRoute(api, {
-    ...{ route: `PUT /${list}/:id`, operationId: `put${Noun}` },
+    route: `PUT /${list}/:id`,
+    operationId: `put${Noun}`,
     config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.put`], alsoCheck: idOfAnother },
     summary: summaries.put,
-    ...{ tags, params, headers: preconditionHeaders, body: input },
+
+    tags,
+    params,
+    headers: preconditionHeaders,
+    body: input,
     answers: {
       200: json('Replaced, or as it was: then its version stays', answered),
       201: json('Created', answered),
@@ -133,10 +148,14 @@ function addPutRoute(api: Api, deps: ApiDeps, added: Added): void {
 function addDryRunRoute(api: Api, deps: ApiDeps, added: Added): void {
   const { noun, Noun, list, kind, params, tags, input, answer, resolve, refusals } = added;
   addRoute(api, {
-    ...{ route: `POST /${list}/:id/dry-run`, operationId: `try${Noun}` },
+    route: `POST /${list}/:id/dry-run`,
+    operationId: `try${Noun}`,
     config: { role: 'admin', scope: { name: noun }, audits: [], alsoCheck: idOfAnother },
     summary: 'What PUT would change; changes nothing',
-    ...{ tags, params, body: input },
+
+    tags,
+    params,
+    body: input,
     answers: { 200: json(`What PUT would make of the ${noun}`, namedDiff(noun, Noun, params.shape.id)) },
     refusals: [404, ...refusals],
     handler: async ({ params: { id }, body, caller: { scope } }) => {
@@ -151,10 +170,15 @@ function addDryRunRoute(api: Api, deps: ApiDeps, added: Added): void {
 function addDeleteRoute(api: Api, deps: ApiDeps, added: Added): void {
   const { noun, Noun, list, kind, params, tags, summaries } = added;
   addRoute(api, {
-    ...{ route: `DELETE /${list}/:id`, operationId: `delete${Noun}` },
+    route: `DELETE /${list}/:id`,
+    operationId: `delete${Noun}`,
     config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.delete`], alsoCheck: unexpectedBody },
     summary: summaries.delete,
-    ...{ tags, params, headers: ifMatchHeader, answers: { 204: nothing('Deleted') } },
+
+    tags,
+    params,
+    headers: ifMatchHeader,
+    answers: { 204: nothing('Deleted') },
     refusals: [404, 409, 412],
     handler: async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
       const removed = await removeNamed(audited(deps, { caller }), kind, id, (current) =>

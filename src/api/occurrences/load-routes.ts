@@ -59,10 +59,14 @@ const load = z
 
 export function addLoadRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /load', operationId: 'getLoad' },
+    route: 'GET /load',
+    operationId: 'getLoad',
     config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'How many fires of all enabled schedules are due when, as they are defined now',
-    ...{ tags: [TAGS.times], querystring: loadQuery, answers: { 200: json('The load', load) } },
+
+    tags: [TAGS.times],
+    querystring: loadQuery,
+    answers: { 200: json('The load', load) },
     refusals: [422],
     handler: async ({ query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor }, caller, socket }) => {
       const { scope } = caller;

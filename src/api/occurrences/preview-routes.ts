@@ -46,11 +46,17 @@ export function addPreviewRoutes(api: Api, deps: ApiDeps): void {
 
 function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id/upcoming', operationId: 'listUpcomingFires' },
+    route: 'GET /schedules/:id/upcoming',
+    operationId: 'listUpcomingFires',
     config: { role: 'viewer', scope: { name: 'schedule' } },
     summary: 'When a schedule fires next, paused or not: strictly after `from`, or the fires still to come',
-    ...{ tags, params: scheduleIdParams, querystring: upcomingQuery },
-    ...{ answers: { 200: json('Fire times', upcomingTimes) }, refusals: [404, 409] },
+
+    tags,
+    params: scheduleIdParams,
+    querystring: upcomingQuery,
+
+    answers: { 200: json('Fire times', upcomingTimes) },
+    refusals: [404, 409],
     handler: async ({ params: { id }, query: { count, from } }) => {
       const { found, now, calendars, ending, skips } = await database.run((db) => findUpcoming(db, id, from));
       if (!found) throw noSuch(`schedule ${id}`);
@@ -99,10 +105,15 @@ async function findUpcoming(db: Executor, id: string, from: Instant | undefined)
 
 function addPreviewRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /preview', operationId: 'previewFires' },
+    route: 'POST /preview',
+    operationId: 'previewFires',
     config: { role: 'viewer', scope: 'itself', audits: [] },
     summary: 'When an expression or an interval would fire, strictly after `from`',
-    ...{ tags, body: previewInput, answers: { 200: json('Fire times', previewedTimes) }, refusals: [422] },
+
+    tags,
+    body: previewInput,
+    answers: { 200: json('Fire times', previewedTimes) },
+    refusals: [422],
     handler: async ({ body: { from, count, id, ...given }, caller: { scope } }) => {
       const { cron } = given;
       const timing = { ...DEFAULT_TIMING, ...given, at: null, after: null };

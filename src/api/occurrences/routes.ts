@@ -104,11 +104,17 @@ const occurrencesQuery = z.strictObject({
 
 export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id/occurrences', operationId: 'listOccurrences' },
+    route: 'GET /schedules/:id/occurrences',
+    operationId: 'listOccurrences',
     config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',
-    ...{ tags: [TAGS.times], params: scheduleIdParams, querystring: occurrencesQuery },
-    ...{ answers: { 200: json('A page of occurrences, by time', occurrencePage) }, refusals: [404, 409] },
+
+    tags: [TAGS.times],
+    params: scheduleIdParams,
+    querystring: occurrencesQuery,
+
+    answers: { 200: json('A page of occurrences, by time', occurrencePage) },
+    refusals: [404, 409],
     handler: async ({ params: { id }, query: { limit, cursor, ...period } }) => {
       const after = cursorIn(cursor, id);
       const { seen, incarnations } = await database.run(async (db) => {
@@ -174,7 +180,8 @@ const answered = answersOf(backfilled);
 
 export function addBackfillRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /schedules/:id/backfill', operationId: 'backfillSchedule' },
+    route: 'POST /schedules/:id/backfill',
+    operationId: 'backfillSchedule',
     config: {
       role: 'operator',
       scope: { name: 'schedule' },
@@ -182,7 +189,10 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: emptyPeriodInBody,
     },
     summary: 'Fire what a schedule, as it is now or as it was then, would have fired in a past period; paused or not',
-    ...{ tags: [TAGS.schedules], params: scheduleIdParams, body: backfillInput },
+
+    tags: [TAGS.schedules],
+    params: scheduleIdParams,
+    body: backfillInput,
     answers: { 202: json('Runs that are to be handed off now', backfilled) },
     refusals: [404, 409, 422],
     handler: async ({ params: { id }, body: { from, to, limit, as }, caller }, reply) => {

@@ -85,18 +85,27 @@ export function addQueueRoutes(api: Api, deps: ApiDeps): void {
 
 function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /queues/:queue/claim', operationId: 'claimRuns' },
+    route: 'POST /queues/:queue/claim',
+    operationId: 'claimRuns',
     config: { role: 'worker', scope: { name: 'queue' }, pace: 'waits', audits: [] },
     summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
-    ...{ tags, params: queueParams, body: claimInput },
+
+    tags,
+    params: queueParams,
+    body: claimInput,
     answers: { 200: json('The runs, or none', claimedRuns) },
     handler: async (
       { params: { queue }, body, caller: { name, scope }, patience },
       reply,
     ): Promise<z.output<typeof claimedRuns>> => {
       const runs = await pullQueues.claim({
-        ...{ ...body, queue, scope },
-        ...{ caller: name ?? '', signal: patience.gone, enough: patience.enough },
+        ...body,
+        queue,
+        scope,
+
+        caller: name ?? '',
+        signal: patience.gone,
+        enough: patience.enough,
       });
       const refusal = runs.length === 0 ? patience.refusal() : null;
       if (refusal !== null) throw refusal;
@@ -109,9 +118,13 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
 
 function addListRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /queues', operationId: 'listQueues', config: { role: 'viewer', scope: 'itself' } },
+    route: 'GET /queues',
+    operationId: 'listQueues',
+    config: { role: 'viewer', scope: 'itself' },
     summary: 'The queues that have runs, or whose workers were seen lately; by name',
-    ...{ tags, answers: { 200: json('All queues', queues) } },
+
+    tags,
+    answers: { 200: json('All queues', queues) },
     handler: async ({ caller: { scope } }): Promise<z.output<typeof queues>> => ({
       items: await database.run((db) => listQueues(db, scope)),
     }),

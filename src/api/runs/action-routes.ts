@@ -123,7 +123,10 @@ interface ActionRoute<Input extends z.ZodType> {
 
 export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
   addActionRoute(api, deps, {
-    ...{ word: 'cancel', role: 'operator', audits: ['run.cancel'], input: noInput },
+    word: 'cancel',
+    role: 'operator',
+    audits: ['run.cancel'],
+    input: noInput,
     summary: 'Cancel a run that has not ended',
     description:
       'In `waiting`, `pending` and `running`; one that is cancelled already is answered as it is. A request that is under ' +
@@ -131,7 +134,10 @@ export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
     act: cancelRun,
   });
   addActionRoute(api, deps, {
-    ...{ word: 'retry', role: 'operator', audits: ['run.retry'], input: retryInput },
+    word: 'retry',
+    role: 'operator',
+    audits: ['run.retry'],
+    input: retryInput,
     summary: 'Have a run that ended otherwise than well done again, under its id',
     description:
       'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again; a run of a ' +
@@ -144,7 +150,10 @@ export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
 /** What workers say, and targets whose `completion` is `callback`. */
 function addReportRoutes(api: Api, deps: ApiDeps): void {
   addActionRoute(api, deps, {
-    ...{ word: 'complete', role: 'worker', audits: ['run.complete'], input: completionInput },
+    word: 'complete',
+    role: 'worker',
+    audits: ['run.complete'],
+    input: completionInput,
     isBodyNeeded: true,
     summary: 'Say how a run ended: for pull workers, and targets whose `completion` is `callback`',
     description:
@@ -153,7 +162,10 @@ function addReportRoutes(api: Api, deps: ApiDeps): void {
     act: complete,
   });
   addActionRoute(api, deps, {
-    ...{ word: 'heartbeat', role: 'worker', audits: [], input: heartbeatInput },
+    word: 'heartbeat',
+    role: 'worker',
+    audits: [],
+    input: heartbeatInput,
     summary: 'Say that a run is still being worked on',
     description:
       'In `running`, where it moves `leaseUntil` or `completionDueAt` on from now by as much as they were given at first, and ' +
@@ -161,7 +173,10 @@ function addReportRoutes(api: Api, deps: ApiDeps): void {
     act: heartbeatRun,
   });
   addActionRoute(api, deps, {
-    ...{ word: 'release', role: 'worker', audits: ['run.release'], input: releaseInput },
+    word: 'release',
+    role: 'worker',
+    audits: ['run.release'],
+    input: releaseInput,
     summary: 'Give back a run that a worker has claimed and not begun',
     description:
       'It is `pending` at once, without a failure; its `attempts` stay. Again the same answer. Once it has a log or progress, 409.',
@@ -175,11 +190,16 @@ function addActionRoute<Input extends z.ZodType>(
   { word, role, audits, input, isBodyNeeded = false, act, ...said }: ActionRoute<Input>,
 ): void {
   addRoute(api, {
-    ...{ route: `POST /runs/:id/${word}`, operationId: `${word}Run` },
+    route: `POST /runs/:id/${word}`,
+    operationId: `${word}Run`,
     config: { role, scope: 'run', pace: 'prompt', audits },
     ...(isBodyNeeded ? {} : { 'x-body-optional': true }),
     ...said,
-    ...{ tags: [TAGS.runs], params: runIdParams, body: input, answers: { 200: json('The run', run) } },
+
+    tags: [TAGS.runs],
+    params: runIdParams,
+    body: input,
+    answers: { 200: json('The run', run) },
     refusals: [404, 409],
     handler: async ({ params: { id }, body, json: sent, caller }) => {
       const acted = await act(audited(deps, { caller }), id, body as z.output<Input>, sent);

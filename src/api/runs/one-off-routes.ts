@@ -32,12 +32,15 @@ export function addOneOffRunRoutes(api: Api, deps: ApiDeps): void {
 
 function addOneRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /runs', operationId: 'createRun' },
+    route: 'POST /runs',
+    operationId: 'createRun',
     config: { role: 'operator', scope: 'itself', audits: ['run.create'], alsoCheck: dependencyFaults },
     summary: 'Have something done once, now or later',
     description:
       'A one-off run: of no schedule, handed to its target as any other is. It may wait for other runs (`dependsOn`).',
-    ...{ tags, body: oneOffRunInput },
+
+    tags,
+    body: oneOffRunInput,
     answers: {
       200: json('The run that this key made before', run),
       201: json('A new run, not yet handed off', run),
@@ -46,7 +49,8 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
     handler: async ({ body, json: sent, caller }, reply) => {
       const faults: OneOffFaults = { invalid: [], impossible: [] };
       const asked = oneOffRun(body, sent?.payloads.get('/payload'), {
-        ...{ refs: NO_REFS, faults },
+        refs: NO_REFS,
+        faults,
         ...fileRules(deps, caller.scope, caller.role),
       });
       refuse(faults);
@@ -67,7 +71,8 @@ const NO_REFS: ReadonlySet<string> = new Set();
 
 function addBatchRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /runs/batch', operationId: 'createRuns' },
+    route: 'POST /runs/batch',
+    operationId: 'createRuns',
     config: {
       role: 'operator',
       scope: 'itself',
@@ -82,7 +87,9 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
       'The new runs are one batch (`GET /batches/{batchId}`); what a key stands for stays in the batch that it was made in. ' +
       'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than it can have.',
-    ...{ tags, body: oneOffBatchInput },
+
+    tags,
+    body: oneOffBatchInput,
     answers: {
       200: json('The keys of all items had made these before', oneOffBatchAnswer),
       201: json('Their ids; those of new runs, and those that a key had made before', oneOffBatchAnswer),
@@ -122,10 +129,15 @@ function batchOf(items: readonly OneOffItemInput[], { payloads, ...given }: Batc
 
 function addGetBatchRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /batches/:batchId', operationId: 'getBatch' },
+    route: 'GET /batches/:batchId',
+    operationId: 'getBatch',
     config: { role: 'viewer', scope: 'itself' },
     summary: 'The runs of a batch, and what each waits for, as long as one of them is kept',
-    ...{ tags, params: batchIdParams, answers: { 200: json('The batch', batchAnswer) }, refusals: [404] },
+
+    tags,
+    params: batchIdParams,
+    answers: { 200: json('The batch', batchAnswer) },
+    refusals: [404],
     handler: async ({ params: { batchId }, caller: { scope } }) => {
       const batch = await database.run((db) => findBatch(db, batchId, scope));
       if (batch === null) throw noSuch(`batch ${batchId}`);

@@ -69,12 +69,16 @@ export function addRunRoutes(api: Api, deps: ApiDeps): void {
 
 function addListRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /runs', operationId: 'listRuns' },
+    route: 'GET /runs',
+    operationId: 'listRuns',
     config: { role: 'viewer', scope: 'itself', alsoCheck: emptyPeriod },
     summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
     description:
       '`label` is that of the schedule of a run, as it is now, or of a one-off run itself. Runs of deleted schedules have none.',
-    ...{ tags, querystring: runsQuery, answers: { 200: json('A page of runs', pageSchema(run)) } },
+
+    tags,
+    querystring: runsQuery,
+    answers: { 200: json('A page of runs', pageSchema(run)) },
     handler: async ({ query: { scheduleId, label: labels, key, batchId, ...query }, caller: { scope } }) => {
       const filter = filterOf(query, null);
       const room = pageRoom();
@@ -91,11 +95,17 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
 
 function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id/runs', operationId: 'listRunsOfSchedule' },
+    route: 'GET /schedules/:id/runs',
+    operationId: 'listRunsOfSchedule',
     config: { role: 'viewer', scope: { name: 'schedule' }, alsoCheck: emptyPeriod },
     summary: 'List the runs of a schedule, newest first; also of a deleted one',
-    ...{ tags, params: scheduleIdParams, querystring: ofScheduleQuery },
-    ...{ answers: { 200: json('A page of runs', pageSchema(run)) }, refusals: [404] },
+
+    tags,
+    params: scheduleIdParams,
+    querystring: ofScheduleQuery,
+
+    answers: { 200: json('A page of runs', pageSchema(run)) },
+    refusals: [404],
     handler: async ({ params: { id }, query, caller: { scope } }) => {
       const filter = filterOf(query, id);
       const room = pageRoom();
@@ -111,9 +121,15 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
 
 function addGetRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /runs/:id', operationId: 'getRun', config: { role: 'viewer', scope: 'run' } },
+    route: 'GET /runs/:id',
+    operationId: 'getRun',
+    config: { role: 'viewer', scope: 'run' },
     summary: 'One run, with its target and its attempt log',
-    ...{ tags, params: runIdParams, answers: { 200: json('The run', wholeRun) }, refusals: [404] },
+
+    tags,
+    params: runIdParams,
+    answers: { 200: json('The run', wholeRun) },
+    refusals: [404],
     handler: async ({ params: { id }, caller: { scope } }) => {
       const found = await database.run(async (db) => {
         const stored = mayBeRunId(id) ? await findRun(db, id, scope) : null;
@@ -183,13 +199,16 @@ const bulkInput = z.strictObject({
 
 export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /runs/bulk', operationId: 'actOnRuns' },
+    route: 'POST /runs/bulk',
+    operationId: 'actOnRuns',
     config: { role: 'operator', scope: 'itself', pace: 'slow', audits: ['runs.bulk'] },
     summary: 'Retry or cancel the runs that match a filter',
     description:
       'Each run as `/retry` or `/cancel` would. What cannot be retried (open or succeeded runs, runs of deleted schedules) ' +
       'or cancelled (ended runs) does not match.',
-    ...{ tags: [TAGS.runs], body: bulkInput },
+
+    tags: [TAGS.runs],
+    body: bulkInput,
     answers: { 200: json('What became of them', bulkAnswer('runs', ', counted up to 100,000')) },
     handler: ({ body: { filter, ...request }, caller }) => {
       const { label: labels, status: statuses, trigger: triggers, ...rest } = filter;

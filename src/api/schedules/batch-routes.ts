@@ -32,7 +32,8 @@ const batchAnswer = z.object({
 
 export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /schedules/batch', operationId: 'putSchedules' },
+    route: 'POST /schedules/batch',
+    operationId: 'putSchedules',
     config: {
       role: 'admin',
       scope: 'itself',
@@ -45,8 +46,12 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     summary: 'Create or replace up to 1000 schedules, all or none',
     description:
       'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than a schedule can have.',
-    ...{ tags: [TAGS.schedules], body: batchInput },
-    ...{ answers: { 200: json('What became of them', batchAnswer) }, refusals: [422] },
+
+    tags: [TAGS.schedules],
+    body: batchInput,
+
+    answers: { 200: json('What became of them', batchAnswer) },
+    refusals: [422],
     handler: async ({ body, json: sent, caller }) =>
       putBatch({ ...deps, note: noteMany(caller) }, { ...body, caller }, sent?.payloads ?? new Map<string, string>()),
   });
@@ -65,7 +70,9 @@ async function putBatch(
   const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
   const rules = fileRules(deps, scope);
   const { decided, impossible, before } = decisions(items, payloads, {
-    ...{ outlooks, rules, dryRun },
+    outlooks,
+    rules,
+    dryRun,
   });
   const changes = decided.map((change) => ({ ...change, by, scope }));
   const changed = await changeOrRefuse(deps, changes, pathOf, impossible, dryRun);
@@ -180,14 +187,19 @@ const bulkInput = z
 
 export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /schedules/bulk', operationId: 'actOnSchedules' },
+    route: 'POST /schedules/bulk',
+    operationId: 'actOnSchedules',
     config: { role: 'admin', scope: 'itself', pace: 'slow', audits: ['schedules.bulk'] },
     summary: 'Pause or resume the schedules that match a filter',
     description:
       'Each schedule as a PATCH of `enabled` would. What is paused already keeps its `pauseReason`; what is enabled ' +
       'already stays as it is.',
-    ...{ tags: [TAGS.schedules], body: bulkInput },
-    ...{ answers: { 200: json('What became of them', bulkAnswer('schedules', '')) }, refusals: [422] },
+
+    tags: [TAGS.schedules],
+    body: bulkInput,
+
+    answers: { 200: json('What became of them', bulkAnswer('schedules', '')) },
+    refusals: [422],
     handler: async ({ body: { action, filter, reason, until, dryRun }, caller }) => {
       if (until !== null && until <= (await deps.database.run((db) => databaseNow(db))))
         throw invalid([{ path: '/until', message: 'must be in the future' }], 422);

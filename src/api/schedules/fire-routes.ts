@@ -26,10 +26,15 @@ const fireHeaders = z.object({
 
 export function addFireRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /schedules/:id/fire', operationId: 'fireSchedule' },
+    route: 'POST /schedules/:id/fire',
+    operationId: 'fireSchedule',
     config: { role: 'operator', scope: { name: 'schedule' }, pace: 'prompt', audits: ['schedule.fire'] },
     summary: 'Fire a schedule now, paused or not',
-    ...{ 'x-body-optional': true, tags: [TAGS.schedules], params: scheduleIdParams, headers: fireHeaders },
+
+    'x-body-optional': true,
+    tags: [TAGS.schedules],
+    params: scheduleIdParams,
+    headers: fireHeaders,
     body: fireInput,
     answers: {
       200: json('The run that this key made before', run),
@@ -72,10 +77,17 @@ export function addSkipRoutes(api: Api, deps: ApiDeps): void {
 function addSkipRoute(api: Api, deps: ApiDeps, word: 'skip' | 'unskip', summary: string): void {
   const skipped = word === 'skip';
   addRoute(api, {
-    ...{ route: `POST /schedules/:id/${word}`, operationId: `${word}Fire`, summary },
+    route: `POST /schedules/:id/${word}`,
+    operationId: `${word}Fire`,
+    summary,
     config: { role: 'operator', scope: { name: 'schedule' }, audits: [`schedule.${word}`] },
-    ...{ tags: [TAGS.schedules], params: scheduleIdParams, body: skipInput },
-    ...{ answers: { 200: json('It is so, perhaps since earlier', skipAnswer) }, refusals: [404, 409, 422] },
+
+    tags: [TAGS.schedules],
+    params: scheduleIdParams,
+    body: skipInput,
+
+    answers: { 200: json('It is so, perhaps since earlier', skipAnswer) },
+    refusals: [404, 409, 422],
     handler: async ({ params: { id }, body: { fireAt, reason }, caller }) => {
       const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by: caller.name };
       await skipFire(audited(deps, { caller }), request).catch((error: unknown) => {

@@ -40,17 +40,22 @@ export const comparison = z
 export function addObservedRoutes(api: Api, { slowDatabase, ...deps }: ApiDeps): void {
   addKeyRoute(api, { ...deps, slowDatabase });
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id/observed', operationId: 'getObserved' },
+    route: 'GET /schedules/:id/observed',
+    operationId: 'getObserved',
     config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'What an observed job reported, compared with when it was expected',
-    ...{ tags: [TAGS.schedules], params: scheduleIdParams },
+
+    tags: [TAGS.schedules],
+    params: scheduleIdParams,
     querystring: z.strictObject({
       from: instant.optional().describe('Inclusive; 30 days ago if it is left out.'),
       to: instant
         .optional()
         .describe('Exclusive; if it is left out, what was reported ahead of its moment counts, too.'),
     }),
-    ...{ answers: { 200: json('The comparison', comparison) }, refusals: [404] },
+
+    answers: { 200: json('The comparison', comparison) },
+    refusals: [404],
     handler: ({ params: { id }, query }) =>
       slowDatabase.run(async (db) => {
         const schedule = await findSchedule(db, id);
@@ -74,14 +79,21 @@ function answerStats(stats: ObservedStats, isBeat: boolean): z.output<typeof com
 
 function addKeyRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'POST /schedules/:id/ping-key', operationId: 'mintPingKey' },
+    route: 'POST /schedules/:id/ping-key',
+    operationId: 'mintPingKey',
     config: {
-      ...{ role: 'operator', scope: { name: 'schedule' }, audits: ['schedule.pingKey'] },
+      role: 'operator',
+      scope: { name: 'schedule' },
+      audits: ['schedule.pingKey'],
       alsoCheck: unexpectedBody,
     },
     summary: 'Give an observed schedule another key to report by; the old one is unknown at once',
-    ...{ tags: [TAGS.schedules], params: scheduleIdParams },
-    ...{ answers: { 200: json('The new key', z.object({ pingKey: z.string() })) }, refusals: [404, 409] },
+
+    tags: [TAGS.schedules],
+    params: scheduleIdParams,
+
+    answers: { 200: json('The new key', z.object({ pingKey: z.string() })) },
+    refusals: [404, 409],
     handler: async ({ params: { id }, caller }) => {
       const pingKey = await replacePingKey(audited(deps, { caller }), id);
       if (pingKey === null) throw noSuch(`schedule ${id}`);
@@ -106,11 +118,17 @@ const versionsQuery = z.strictObject({ limit: limitQuery, cursor: versionCursor.
 
 export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id/versions', operationId: 'listVersions' },
+    route: 'GET /schedules/:id/versions',
+    operationId: 'listVersions',
     config: { role: 'viewer', scope: { name: 'schedule' } },
     summary: 'Every write of a schedule, newest first; also of a deleted one',
-    ...{ tags: [TAGS.schedules], params: scheduleIdParams, querystring: versionsQuery },
-    ...{ answers: { 200: json('A page of versions', pageSchema(scheduleVersion)) }, refusals: [404] },
+
+    tags: [TAGS.schedules],
+    params: scheduleIdParams,
+    querystring: versionsQuery,
+
+    answers: { 200: json('A page of versions', pageSchema(scheduleVersion)) },
+    refusals: [404],
     handler: async ({ params: { id }, query: { limit, cursor }, caller: { scope } }) => {
       const before = cursorIn(cursor, id);
       const room = pageRoom();

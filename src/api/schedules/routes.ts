@@ -64,8 +64,13 @@ const listedSchedule = schedule
     recentRuns: z
       .array(
         run.pick({
-          ...{ id: true, scheduledFor: true, trigger: true },
-          ...{ status: true, claimedAt: true, latenessMs: true },
+          id: true,
+          scheduledFor: true,
+          trigger: true,
+
+          status: true,
+          claimedAt: true,
+          latenessMs: true,
         }),
       )
       .optional()
@@ -75,10 +80,13 @@ const listedSchedule = schedule
 
 function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /schedules', operationId: 'listSchedules' },
+    route: 'GET /schedules',
+    operationId: 'listSchedules',
     config: { role: 'viewer', scope: 'itself' },
     summary: 'List schedules, by id',
-    ...{ tags, querystring: listQuery },
+
+    tags,
+    querystring: listQuery,
     answers: { 200: json('A page of schedules', pageSchema(listedSchedule)) },
     handler: async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor }, caller }) => {
       const after = cursor?.after;
@@ -113,10 +121,14 @@ function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly Rece
 
 function addGetRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id', operationId: 'getSchedule' },
+    route: 'GET /schedules/:id',
+    operationId: 'getSchedule',
     config: { role: 'viewer', scope: ofSchedule },
     summary: 'One schedule; its ETag is its version',
-    ...{ tags, params: scheduleIdParams, answers: { 200: json('The schedule', schedule) } },
+
+    tags,
+    params: scheduleIdParams,
+    answers: { 200: json('The schedule', schedule) },
     refusals: [404],
     handler: async ({ params: { id }, caller }, reply) => {
       const found = await deps.database.run((db) => findSchedule(db, id));
@@ -129,7 +141,8 @@ function addGetRoute(api: Api, deps: ApiDeps): void {
 
 function addPutRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'PUT /schedules/:id', operationId: 'putSchedule' },
+    route: 'PUT /schedules/:id',
+    operationId: 'putSchedule',
     config: {
       role: 'admin',
       scope: ofSchedule,
@@ -137,7 +150,11 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: idOfAnother,
     },
     summary: 'Create a schedule, or replace it whole',
-    ...{ tags, params: scheduleIdParams, headers: preconditionHeaders, body: scheduleInput },
+
+    tags,
+    params: scheduleIdParams,
+    headers: preconditionHeaders,
+    body: scheduleInput,
     answers: {
       200: json('Replaced, or as it was: then its version stays', schedule),
       201: json('Created', schedule),
@@ -160,11 +177,17 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
 
 function addPatchRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'PATCH /schedules/:id', operationId: 'patchSchedule' },
+    route: 'PATCH /schedules/:id',
+    operationId: 'patchSchedule',
     config: { role: 'admin', scope: ofSchedule, audits: ['schedule.update'], alsoCheck: idOfAnother },
     summary: 'Change a schedule by JSON Merge Patch',
-    ...{ tags, consumes: ['application/merge-patch+json', 'application/json'], params: scheduleIdParams },
-    ...{ headers: ifMatchHeader, body: schedulePatch },
+
+    tags,
+    consumes: ['application/merge-patch+json', 'application/json'],
+    params: scheduleIdParams,
+
+    headers: ifMatchHeader,
+    body: schedulePatch,
     answers: { 200: json('Changed, or as it was: then its version stays', schedule) },
     refusals: [404, 412, 422],
     handler: async ({ params: { id }, headers: { 'if-match': match }, body, json: sent, caller }, reply) => {
@@ -184,10 +207,15 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
 
 function addDeleteRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'DELETE /schedules/:id', operationId: 'deleteSchedule' },
+    route: 'DELETE /schedules/:id',
+    operationId: 'deleteSchedule',
     config: { role: 'admin', scope: ofSchedule, audits: ['schedule.delete'], alsoCheck: unexpectedBody },
     summary: 'Delete a schedule that no other follows; its runs stay readable, and open ones are abandoned',
-    ...{ tags, params: scheduleIdParams, headers: ifMatchHeader, answers: { 204: nothing('Deleted') } },
+
+    tags,
+    params: scheduleIdParams,
+    headers: ifMatchHeader,
+    answers: { 204: nothing('Deleted') },
     refusals: [404, 409, 412],
     handler: async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
       const deleted = await deleteSchedule(

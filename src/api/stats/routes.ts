@@ -47,19 +47,28 @@ const tags = [TAGS.runs];
 
 export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
   addRoute(api, {
-    ...{ route: 'GET /stats', operationId: 'getStats' },
+    route: 'GET /stats',
+    operationId: 'getStats',
     config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
     description: 'Messages of notifiers are left out: `GET /runs?trigger=notify` lists them.',
-    ...{ tags, querystring, answers: { 200: json('The figures', stats) } },
+
+    tags,
+    querystring,
+    answers: { 200: json('The figures', stats) },
     handler: async ({ query, caller: { scope } }) =>
       answerStats(await database.run((db) => runStats(db, { ...query, scope }), STATS_LIMIT_MS)),
   });
   addRoute(api, {
-    ...{ route: 'GET /schedules/:id/stats', operationId: 'getStatsOfSchedule' },
+    route: 'GET /schedules/:id/stats',
+    operationId: 'getStatsOfSchedule',
     config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'What became of the runs of a schedule; also of a deleted one',
-    ...{ tags, params: scheduleIdParams, querystring, answers: { 200: json('The figures', stats) } },
+
+    tags,
+    params: scheduleIdParams,
+    querystring,
+    answers: { 200: json('The figures', stats) },
     refusals: [404],
     handler: async ({ params: { id }, query, caller: { scope } }) => {
       const counted = await database.run(async (db) => {
