@@ -95,9 +95,12 @@ it('with a pooler in between, transactions read committed data also if the defau
   expect(await database.transaction((tx) => rowsOf(tx)(setting))).toEqual(COMMITTED);
 });
 
-it('a session of our own compiles no statement, which takes the server longer than it gains', async (context) => {
+it('a session of our own compiles no statement and keeps no plan, and one of a pooler is left as it is', async (context) => {
   notThroughPooler(context, 'its sessions are left as they are');
-  const jit = (url: string) => opened(url).run((db) => rowsOf(db)(sql`SELECT current_setting('jit') AS jit`));
-  expect(await jit(created.url)).toEqual([{ jit: 'off' }]);
-  expect(await jit(await startKeyChanger())).toEqual([{ jit: 'on' }]);
+  const planning = (url: string) =>
+    opened(url).run((db) =>
+      rowsOf(db)(sql`SELECT current_setting('jit') AS jit, current_setting('plan_cache_mode') AS plans`),
+    );
+  expect(await planning(created.url)).toEqual([{ jit: 'off', plans: 'force_custom_plan' }]);
+  expect(await planning(await startKeyChanger())).toEqual([{ jit: 'on', plans: 'auto' }]);
 });

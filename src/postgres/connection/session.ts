@@ -73,15 +73,14 @@ async function look(sql: postgres.Sql): Promise<Look> {
   const rows = await sql.unsafe<LookRow[]>(LOOK);
   const [row] = rows;
   if (!row) throw new ConnectionLost('CONNECTION_CLOSED', 'the server did not say what session it is');
-  const { pid, read_only, isolation, role, jit } = row;
+  const { pid, read_only, isolation, role } = row;
   const { pid: keyPid, secret } = rows.state;
   const isOwn = keyPid === pid;
   if (isolation !== 'read committed') {
     if (!isOwn) throw new NotReadCommitted(role, isolation);
     await sql.unsafe('SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED');
   }
-  // The server compiles a statement that it expects to be dear, for every execution anew: that took a second for one of 20 ms.
-  if (isOwn && jit === 'on') await sql.unsafe('SET jit = off');
+  if (isOwn) await sql.unsafe(PLANNING);
   return { key: { pid: keyPid, secret }, isOwn, mayWrite: read_only === 'off' };
 }
 
@@ -90,12 +89,17 @@ interface LookRow {
   read_only: string;
   isolation: string;
   role: string;
-  jit: string | null;
 }
 
 const LOOK = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only,
-  current_setting('transaction_isolation') AS isolation, quote_ident(current_user) AS role,
-  current_setting('jit', true) AS jit`;
+  current_setting('transaction_isolation') AS isolation, quote_ident(current_user) AS role`;
+
+/**
+ * With `jit`, the server compiles a statement that it expects to be dear, for every execution anew: that took a second for one of 20 ms.
+ * And it would keep the plan of a statement that has a name. A plan that was made while a table was empty reads all of it; when 50,000 rows
+ * had come, to claim 1,000 of them took more than 5 s. So each execution is planned, which takes the server about half a millisecond.
+ */
+const PLANNING = "SELECT set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_custom_plan', false)";
 
 function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, mayWrite }: Look): Session {
   return {
@@ -103,7 +107,7 @@ function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, m
     mayWrite,
     copyOut: (statement) => copyOut(client.sql, statement),
     copyIn: (statement, rows) => copyIn(client.sql, statement, rows),
-    executor: executorOn(host, client, isOwn ? createPreparedStatements() : undefined),
+    executor: executorOn(host, client, isOwn ? new RepeatedStatements() : undefined),
     isUsable: client.isUsable,
     lost: client.lost,
     close: client.close,
@@ -120,16 +124,14 @@ function withNameInside(text: string): string {
   return text.replace(/^(-- \w+\n)\s*(\w+|\()/, '$2 $1');
 }
 
-/** `naming`: which statements are prepared by name; never in a transaction, which would fail over an unknown name. */
-function executorOn(host: Host, { sql, isOpen }: Client, preparedStatements: PreparedStatements | undefined): Executor {
+/** `repeated`: those are prepared by name; never in a transaction, which would fail over an unknown name. */
+function executorOn(host: Host, { sql, isOpen }: Client, repeated: RepeatedStatements | undefined): Executor {
   const send = (text: string, parameters: unknown[] = [], prepare = false) => {
     if (!isOpen()) throw new ConnectionLost('CONNECTION_ENDED', `the session on ${hostText(host)} has ended`);
     return sql.unsafe<postgres.Row[]>(withNameInside(text), parameters as never[], { prepare });
   };
-  const unsafe = (text: string, parameters: unknown[] = [], { prepare = false } = {}) => {
-    if (preparedStatements?.isTimeToReplan() === true) send('DISCARD PLANS').catch(() => undefined);
-    return send(text, parameters, prepare && preparedStatements?.usesName(text, parameters) === true);
-  };
+  const unsafe = (text: string, parameters: unknown[] = [], { prepare = false } = {}) =>
+    send(text, parameters, prepare && repeated?.comesAgain(text) === true);
   const begin = <T>(work: (scope: InTransaction) => Promise<T>) => transaction({ unsafe: send }, work);
   // The part of it that the query builder uses.
   return drizzle({ options: sql.options, unsafe, begin } as unknown as postgres.Sql);
@@ -195,48 +197,22 @@ async function copyIn(sql: postgres.Sql, statement: string, rows: AsyncIterable<
 }
 
 /**
- * Which statements of a session are prepared by name, and when their plans are too old.
+ * The statements that have come before in a session: only these are prepared by name, since one that comes once must not stay in the
+ * session.
  *
- * Statements that are prepared by name are parsed once in a session, and planned once if the server finds such a plan as good. That
- * saves a third of what a small batch costs there. But they belong to a session, and with a pooler between, the next statement may run
- * in another session. So they are used only if the session is proven to be this process's own (session.ts). They are never needed.
+ * A statement with a name is parsed once in a session, which saves the server a good part of a small batch. But it belongs to the session,
+ * and with a pooler between, the next statement may run in another one. So names are used only if the session is proven to be this
+ * process's own. They are never needed.
  */
-interface PreparedStatements {
-  usesName(text: string, parameters: readonly unknown[]): boolean;
-  /** True once in a while: plans must be made again. */
-  isTimeToReplan(): boolean;
-}
+class RepeatedStatements {
+  readonly #seen = new Set<string>();
 
-/**
- * A statement that asks for a name gets it when it is repeated: a statement that comes only once must not stay in the
- * session. The plans end with the session, within an hour or so. A plan that is kept fits the tables as they were: for
- * a partition that was empty, it reads the whole partition. The server plans again after it has analyzed the tables,
- * which may be minutes later.
- */
-function createPreparedStatements(): PreparedStatements {
-  const seen = new Set<string>();
-  let sincePlanned = 0;
-  return {
-    usesName: (text, parameters) => {
-      sincePlanned += isOfBatch(parameters) ? 1 : OF_A_LOOK;
-      if (seen.has(text)) return true;
-      if (seen.size >= MAX_SEEN) seen.clear();
-      seen.add(text);
-      return false;
-    },
-    isTimeToReplan: () => {
-      if (sincePlanned < REPLAN_AFTER) return false;
-      sincePlanned = 0;
-      return true;
-    },
-  };
+  comesAgain(text: string): boolean {
+    if (this.#seen.has(text)) return true;
+    if (this.#seen.size >= MAX_SEEN) this.#seen.clear();
+    this.#seen.add(text);
+    return false;
+  }
 }
 
 const MAX_SEEN = 100;
-/** In batches, since tables grow with them. A loop that only looks for work runs every second, and would otherwise plan anew too often. */
-const REPLAN_AFTER = 50;
-const OF_A_LOOK = 1 / 8;
-
-function isOfBatch(parameters: readonly unknown[]): boolean {
-  return parameters.some((one) => typeof one === 'string' && one.length > 1_000);
-}

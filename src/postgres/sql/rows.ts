@@ -11,7 +11,7 @@ export function rowsOf<Row extends object>(db: Executor) {
 
 /**
  * The same, for a statement that every fire takes part in, or that runs repeatedly: it is prepared by name where
- * possible (connection/session.ts). Its text must not depend on the values, and the server plans it without knowing them.
+ * possible (connection/session.ts). So its text must not depend on the values.
  */
 export function queryPrepared<Row extends object>(db: Executor) {
   return async (statement: SQL): Promise<Row[]> => {

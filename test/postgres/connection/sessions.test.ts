@@ -24,7 +24,9 @@ afterEach(async () => {
 
 const increment = (db: Executor, n: number) => queryPrepared<{ n: number }>(db)(sql`SELECT ${n}::int + 1 AS n`);
 const namesIn = (db: Executor) =>
-  rowsOf<{ generic: number }>(db)(sql`SELECT generic_plans::int AS generic FROM pg_prepared_statements`);
+  rowsOf<{ custom: number; generic: number }>(db)(
+    sql`SELECT custom_plans::int AS custom, generic_plans::int AS generic FROM pg_prepared_statements`,
+  );
 
 async function times(count: number): Promise<void> {
   for (let n = 1; n <= count; n += 1) {
@@ -41,9 +43,7 @@ describe('a repeated statement, in a session of its own', () => {
     await times(1);
     expect(await database.run(namesIn)).toHaveLength(0);
     await times(12);
-    const names = await database.run(namesIn);
-    expect(names).toHaveLength(1);
-    expect(names[0]?.generic).toBeGreaterThan(0);
+    expect(await database.run(namesIn)).toEqual([{ custom: 12, generic: 0 }]);
   });
 
   it('is answered all the same if its name has gone', async () => {
@@ -68,7 +68,7 @@ describe('a repeated statement, in a session of its own', () => {
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1, m: null }]);
   });
 
-  it('is planned for the present state of its table, not an earlier one', async (context) => {
+  it('is planned for its table as it is, though that was empty a moment before', async (context) => {
     await needsCounting(context, database);
     for (const statement of [
       sql`CREATE TABLE t (n int PRIMARY KEY) WITH (autovacuum_enabled = false)`,
@@ -92,10 +92,8 @@ describe('a repeated statement, in a session of its own', () => {
     await read(10);
     expect(await scans()).toBe((small ?? NaN) + 10);
     await database.run((db) => db.execute(sql`INSERT INTO t SELECT generate_series(1, 20000)`));
-    await read(410);
-    const grown = await scans();
     await read(10);
-    expect(await scans()).toBe(grown);
+    expect(await scans()).toBe((small ?? NaN) + 10);
   });
 });
 

@@ -50,9 +50,8 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * instead (store/limits/limits.ts).
  *
  * Whether a run of the lane is ready is asked as a value, in the order of its index: as an EXISTS, the server would read all ready runs to
- * answer it, where its statistics know of few. `atMost` is a literal, and so for constants only: as a parameter, the server would take
- * it for many, and plan anew each time. The statement takes arrays of ids: the planner takes a third of all runs for due, and would read
- * all of them to join these few.
+ * answer it, where its statistics know of few. The statement takes arrays of ids: the planner takes a third of all runs for due, and would
+ * read all of them to join these few.
  */
 export async function claimDueRuns(db: Executor, request: DueRequest): Promise<DueRuns> {
   const { instanceId, limit, freePerLane } = request;
@@ -110,7 +109,7 @@ function dueRuns({ atMost, besides = [] }: DueRequest): SQL {
   return sql`SELECT id, lane, attempts FROM runs
       WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed
         AND due_at <= (SELECT now FROM clock) AND ${MAY_BEGIN} AND id <> ALL (${uuids(besides)})
-      ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED`;
+      ORDER BY due_at LIMIT ${atMost} FOR UPDATE SKIP LOCKED`;
 }
 
 function isClaimed(row: Row): row is Row & ClaimedRow {

@@ -159,8 +159,6 @@ function readyLanes(first: SQL, goesOn: SQL): SQL {
     )`;
 }
 
-/** Literals, not parameters: with unknown types the server expects many, and would plan anew each time. */
 function isOfType(lane: SQL, types: readonly string[]): SQL {
-  const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
-  return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;
+  return sql`split_part(${lane}, ' ', 1) = ANY (${texts(types)})`;
 }
