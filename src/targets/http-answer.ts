@@ -51,7 +51,10 @@ export function outcomeOf(answer: Answer, now: Instant, { rules, delivery, asked
       const executionId = executionIdOf(headers, fields);
       const resultFault = expected && answerFault(expected, answer.isDecoded ? answer.body : null);
       return {
-        ...{ kind: 'accepted', statusCode, body, executionId },
+        kind: 'accepted',
+        statusCode,
+        body,
+        executionId,
         ...(reported && { reported }),
         ...(resultFault !== null && { resultFault }),
       };

@@ -21,7 +21,7 @@ const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/g;
  * byte, for every answer comes by here: a regular expression takes several times as long.
  */
 export function isPlainHead(bytes: Buffer): boolean {
-  for (const [at, among] of BEGINNING.entries()) if (!among.includes(bytes[at] ?? 0)) return false;
+  for (let at = 0; at < BEGINNING.length; at++) if (BEGINNING[at]?.includes(bytes[at] ?? 0) !== true) return false;
   let framings = 0;
   for (let at = BEGINNING.length - 1; ;) {
     while (KINDS[bytes[at] ?? 0] !== NEITHER) at++;
