@@ -37,8 +37,8 @@ const ABORTED_LIMIT_MS = 4_000;
 const LEAVE_LIMIT_MS = 800;
 
 /**
- * How long the stop of a service may take, beside the time that attempts have to end. The last two phases take 4 s at most: with
- * ABORTED_LIMIT_MS 2 s less than the 10 s that a container gets.
+ * How long the stop of a service may take, after the time that attempts have to end (FIRELOCK_SHUTDOWN_SECONDS). The last two phases take
+ * 4 s at most: with ABORTED_LIMIT_MS 2 s less than the 10 s that a container gets.
  */
 const STOP_LIMIT_MS = {
   /** Work that must be done while there is any time. */
