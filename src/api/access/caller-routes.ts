@@ -40,7 +40,6 @@ function addMeRoute(api: Api): void {
     operationId: 'getMe',
     config: { role: 'any', scope: 'nameless' },
     summary: 'Who the caller is to firelock, and what they may do',
-
     tags: [TAGS.instances],
     answers: { 200: json('The caller', caller) },
     handler: (request) => answerCaller(request.caller),
@@ -94,7 +93,6 @@ function addBeginRoute(api: Api, { database, access, basePath }: ApiDeps): void 
     summary: 'Log a browser in: from now on a cookie counts as the token of this call',
     description:
       'At every instance, until `DELETE /session`, until it was not used for twelve hours, or until the token is gone. Scripts of pages cannot read the cookie, and no other site makes a browser send it.',
-
     tags: [TAGS.instances],
     answers: { 200: json('The caller', caller) },
     refusals: [409, 413, 415],
@@ -117,7 +115,6 @@ function addEndRoute(api: Api, { database, basePath }: ApiDeps): void {
     operationId: 'endSession',
     config,
     summary: 'Log a browser out, at every instance',
-
     tags: [TAGS.instances],
     answers: { 204: nothing('It has no session any more') },
     handler: async ({ raw }, reply: FastifyReply) => {

@@ -38,7 +38,6 @@ export function addAlertRoute(api: Api, { database }: ApiDeps): void {
     summary: 'Episodes: what is wrong with schedules, and what was; newest first',
     description:
       'An episode is open for each schedule and kind, from what breaks it until what heals it. Episodes that are over are kept as long as history.',
-
     tags: [TAGS.alerts],
     querystring: alertsQuery,
     answers: { 200: json('A page of episodes', alertPage) },

@@ -51,7 +51,6 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
     summary: 'What callers changed, and what they were refused; newest first',
     description:
       '`from` and `to` mean `at`. A call that changes nothing has no entry. What firelock does by itself is in `/versions`. A caller with a scope reads what is about names that it sees; of calls about many things, and of refused ones, those of callers whose scope is within its own.',
-
     tags: [TAGS.instances],
     querystring: auditQuery,
     answers: { 200: json('A page of entries', auditPage) },

@@ -76,7 +76,6 @@ export function addCalendarRoutes(api: Api, deps: ApiDeps): void {
     list: 'calendars',
     id: calendarIdText,
     input: calendarInput,
-
     answered: calendar,
     answer: answerCalendar,
     resolve: ({ description, dates, validUntil }) => ({ content: { description, dates, validUntil } }),

@@ -29,7 +29,6 @@ export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
     list: 'connections',
     id: connectionIdText,
     input: connectionInput,
-
     answered: connection,
     answer: answerConnection,
     resolve: resolveConnection,

@@ -69,7 +69,6 @@ function pageOptions(basePath: string): FastifySwaggerUiOptions {
           filename: 'firelock.svg',
           rel: 'icon',
           sizes: 'any',
-
           type: 'image/svg+xml',
           content: ICON,
         },

@@ -81,7 +81,6 @@ export function addObservingRoute(api: Api, { database, installation }: ApiDeps)
     operationId: 'getObserving',
     config: { role: 'viewer', scope: 'nameless' },
     summary: 'Whether this instance only observes, and why',
-
     tags,
     answers: { 200: json('As it is now', observingAnswer) },
     handler: async ({ caller: { scope } }): Promise<z.output<typeof observingAnswer>> => {
@@ -117,7 +116,6 @@ export function addTakeOverRoute(api: Api, { takeOver }: ApiDeps): void {
     body: z.strictObject({
       since: instant.describe('In the past. What was due before is skipped.'),
     }),
-
     answers: { 200: json('What was done', tookOverAnswer) },
     refusals: [409],
     handler: async ({ body: { since }, caller }) => {
@@ -131,7 +129,6 @@ function answered({ tookOver, resumed }: TookOver): Omit<z.output<typeof tookOve
   const { moved, skipped, unplannable, runs } = resumed;
   return {
     ...answeredTakeOver(tookOver),
-
     moved,
     skipped,
     unknown: runs.ended,
@@ -189,7 +186,6 @@ export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: 
     operationId: 'getMaintenance',
     config: { role: 'viewer', scope: 'nameless' },
     summary: 'Whether maintenance is on, for all instances',
-
     tags,
     answers: { 200: json('As it is now', maintenanceAnswer) },
     handler: async () => answer(await database.run(readInstallation)),
@@ -199,7 +195,6 @@ export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: 
     operationId: 'setMaintenance',
     config: { role: 'admin', scope: 'unscoped', audits: ['maintenance.on', 'maintenance.off'] },
     summary: 'Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s',
-
     tags,
     body: maintenanceInput,
     answers: { 200: json('As it is now', maintenanceAnswer) },

@@ -35,7 +35,6 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
     operationId: 'listInstances',
     config: { role: 'viewer', scope: 'unscoped' },
     summary: 'The daemon processes, newest first; the dead stay listed for a day',
-
     tags: [TAGS.instances],
     answers: { 200: json('All instances', instanceList) },
     handler: async (): Promise<z.output<typeof instanceList>> => {
@@ -69,7 +68,6 @@ export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
     description:
       'One snapshot, read only. All schedules and open runs are looked at, and of ended runs the newest 100,000. ' +
       'Takes 30 seconds at most. Soon after an outage it may name work that is being made up for.',
-
     tags: [TAGS.instances],
     answers: { 200: json('What was found', verification) },
     handler: async (): Promise<z.output<typeof verification>> => {

@@ -42,7 +42,6 @@ export function addLimitRoutes(api: Api, deps: ApiDeps): void {
     list: 'limits',
     id: limitIdText,
     input: limitInput,
-
     answered: limit,
     answer: answersOf(limit),
     resolve: ({ description, maxRunning }) => ({ content: { description, maxRunning } }),

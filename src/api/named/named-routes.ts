@@ -84,7 +84,6 @@ function addListRoute(api: Api, { database }: ApiDeps, added: Added): void {
     operationId: `list${Noun}s`,
     config: { role: 'viewer', scope: 'itself' },
     summary: `List ${list}, by id`,
-
     tags,
     querystring: namedQuery,
     answers: { 200: json(`A page of ${list}`, pageSchema(answered)) },
@@ -104,7 +103,6 @@ function addGetRoute(api: Api, { database }: ApiDeps, added: Added): void {
     operationId: `get${Noun}`,
     config: { role: 'viewer', scope: { name: noun } },
     summary: summaries.get,
-
     tags,
     params,
     answers: { 200: json(`The ${noun}`, answered) },
@@ -124,7 +122,6 @@ function addPutRoute(api: Api, deps: ApiDeps, added: Added): void {
     operationId: `put${Noun}`,
     config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.put`], alsoCheck: idOfAnother },
     summary: summaries.put,
-
     tags,
     params,
     headers: preconditionHeaders,
@@ -152,7 +149,6 @@ function addDryRunRoute(api: Api, deps: ApiDeps, added: Added): void {
     operationId: `try${Noun}`,
     config: { role: 'admin', scope: { name: noun }, audits: [], alsoCheck: idOfAnother },
     summary: 'What PUT would change; changes nothing',
-
     tags,
     params,
     body: input,
@@ -174,7 +170,6 @@ function addDeleteRoute(api: Api, deps: ApiDeps, added: Added): void {
     operationId: `delete${Noun}`,
     config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.delete`], alsoCheck: unexpectedBody },
     summary: summaries.delete,
-
     tags,
     params,
     headers: ifMatchHeader,

@@ -112,7 +112,6 @@ export function addNotifierRoutes(api: Api, deps: ApiDeps): void {
     list: 'notifiers',
     id: notifierIdText,
     input: notifierInput,
-
     answered: notifier,
     answer: answerNotifier,
     resolve: resolveNotifier,
@@ -137,10 +136,8 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: unexpectedBody,
     },
     summary: 'Send a message of the event `test` at once; the run says what became of it',
-
     tags: [TAGS.notifiers],
     params: z.strictObject({ id: notifierIdText }),
-
     answers: { 202: json('The run of the message', run) },
     refusals: [404],
     handler: async ({ params: { id }, caller }, reply) => {
@@ -178,7 +175,6 @@ function resolveNotifier(
   const from: Filling = {
     stored: before,
     mail: { sends: sendsMail, domains: mailToDomains },
-
     files: fileRules(deps, scope),
     faults: [],
     impossible: [],

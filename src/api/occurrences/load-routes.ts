@@ -63,7 +63,6 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'getLoad',
     config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'How many fires of all enabled schedules are due when, as they are defined now',
-
     tags: [TAGS.times],
     querystring: loadQuery,
     answers: { 200: json('The load', load) },

@@ -50,11 +50,9 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'listUpcomingFires',
     config: { role: 'viewer', scope: { name: 'schedule' } },
     summary: 'When a schedule fires next, paused or not: strictly after `from`, or the fires still to come',
-
     tags,
     params: scheduleIdParams,
     querystring: upcomingQuery,
-
     answers: { 200: json('Fire times', upcomingTimes) },
     refusals: [404, 409],
     handler: async ({ params: { id }, query: { count, from } }) => {
@@ -109,7 +107,6 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'previewFires',
     config: { role: 'viewer', scope: 'itself', audits: [] },
     summary: 'When an expression or an interval would fire, strictly after `from`',
-
     tags,
     body: previewInput,
     answers: { 200: json('Fire times', previewedTimes) },

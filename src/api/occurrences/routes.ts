@@ -108,11 +108,9 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
     operationId: 'listOccurrences',
     config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',
-
     tags: [TAGS.times],
     params: scheduleIdParams,
     querystring: occurrencesQuery,
-
     answers: { 200: json('A page of occurrences, by time', occurrencePage) },
     refusals: [404, 409],
     handler: async ({ params: { id }, query: { limit, cursor, ...period } }) => {
@@ -189,7 +187,6 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: emptyPeriodInBody,
     },
     summary: 'Fire what a schedule, as it is now or as it was then, would have fired in a past period; paused or not',
-
     tags: [TAGS.schedules],
     params: scheduleIdParams,
     body: backfillInput,

@@ -89,7 +89,6 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
     operationId: 'claimRuns',
     config: { role: 'worker', scope: { name: 'queue' }, pace: 'waits', audits: [] },
     summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
-
     tags,
     params: queueParams,
     body: claimInput,
@@ -102,7 +101,6 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
         ...body,
         queue,
         scope,
-
         caller: name ?? '',
         signal: patience.gone,
         enough: patience.enough,
@@ -122,7 +120,6 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'listQueues',
     config: { role: 'viewer', scope: 'itself' },
     summary: 'The queues that have runs, or whose workers were seen lately; by name',
-
     tags,
     answers: { 200: json('All queues', queues) },
     handler: async ({ caller: { scope } }): Promise<z.output<typeof queues>> => ({

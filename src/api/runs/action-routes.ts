@@ -195,7 +195,6 @@ function addActionRoute<Input extends z.ZodType>(
     config: { role, scope: 'run', pace: 'prompt', audits },
     ...(isBodyNeeded ? {} : { 'x-body-optional': true }),
     ...said,
-
     tags: [TAGS.runs],
     params: runIdParams,
     body: input,

@@ -60,7 +60,6 @@ function addAppendRoute(api: Api, deps: ApiDeps): void {
   addRoute(api, {
     route: 'POST /runs/:id/log',
     operationId: 'appendRunLog',
-
     config: { role: 'worker', scope: 'run', audits: [] },
     bodyLimit: MAX_APPENDED,
     summary: 'Append to what a run prints, before it completes: for pull workers and callbacks',
@@ -68,12 +67,10 @@ function addAppendRoute(api: Api, deps: ApiDeps): void {
       'What is there already is not written again, so that an append whose answer was lost can be repeated. Of each attempt the ' +
       'first quarter of `FIRELOCK_RUN_LOG_KIB` and the newest three quarters are kept. Another attempt’s or worker’s, or more ' +
       'than a minute after the end: 409. More than 4 MiB a second of one token: 429. Switched off: 404.',
-
     tags,
     consumes: ['text/plain'],
     params: runIdParams,
     querystring: appendQuery,
-
     body: appendedBody,
     answers: { 200: json('It is kept, or was kept before', appended) },
     refusals: [404, 409],
@@ -98,7 +95,6 @@ function addReadRoute(api: Api, deps: ApiDeps): void {
     description:
       `At most ${MAX_LOG_PART} bytes, up to the next place where something was left out; empty where nothing was printed. ` +
       'A viewer reads all logs, and a worker those of the runs that it may claim. Switched off: 404.',
-
     tags,
     params: runIdParams,
     querystring: readQuery,

@@ -38,7 +38,6 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
     summary: 'Have something done once, now or later',
     description:
       'A one-off run: of no schedule, handed to its target as any other is. It may wait for other runs (`dependsOn`).',
-
     tags,
     body: oneOffRunInput,
     answers: {
@@ -87,7 +86,6 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
       'The new runs are one batch (`GET /batches/{batchId}`); what a key stands for stays in the batch that it was made in. ' +
       'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than it can have.',
-
     tags,
     body: oneOffBatchInput,
     answers: {
@@ -133,7 +131,6 @@ function addGetBatchRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'getBatch',
     config: { role: 'viewer', scope: 'itself' },
     summary: 'The runs of a batch, and what each waits for, as long as one of them is kept',
-
     tags,
     params: batchIdParams,
     answers: { 200: json('The batch', batchAnswer) },

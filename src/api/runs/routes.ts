@@ -75,7 +75,6 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
     description:
       '`label` is that of the schedule of a run, as it is now, or of a one-off run itself. Runs of deleted schedules have none.',
-
     tags,
     querystring: runsQuery,
     answers: { 200: json('A page of runs', pageSchema(run)) },
@@ -99,11 +98,9 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'listRunsOfSchedule',
     config: { role: 'viewer', scope: { name: 'schedule' }, alsoCheck: emptyPeriod },
     summary: 'List the runs of a schedule, newest first; also of a deleted one',
-
     tags,
     params: scheduleIdParams,
     querystring: ofScheduleQuery,
-
     answers: { 200: json('A page of runs', pageSchema(run)) },
     refusals: [404],
     handler: async ({ params: { id }, query, caller: { scope } }) => {
@@ -125,7 +122,6 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'getRun',
     config: { role: 'viewer', scope: 'run' },
     summary: 'One run, with its target and its attempt log',
-
     tags,
     params: runIdParams,
     answers: { 200: json('The run', wholeRun) },
@@ -206,7 +202,6 @@ export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
     description:
       'Each run as `/retry` or `/cancel` would. What cannot be retried (open or succeeded runs, runs of deleted schedules) ' +
       'or cancelled (ended runs) does not match.',
-
     tags: [TAGS.runs],
     body: bulkInput,
     answers: { 200: json('What became of them', bulkAnswer('runs', ', counted up to 100,000')) },

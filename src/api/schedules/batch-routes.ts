@@ -46,10 +46,8 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     summary: 'Create or replace up to 1000 schedules, all or none',
     description:
       'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than a schedule can have.',
-
     tags: [TAGS.schedules],
     body: batchInput,
-
     answers: { 200: json('What became of them', batchAnswer) },
     refusals: [422],
     handler: async ({ body, json: sent, caller }) =>
@@ -194,10 +192,8 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
     description:
       'Each schedule as a PATCH of `enabled` would. What is paused already keeps its `pauseReason`; what is enabled ' +
       'already stays as it is.',
-
     tags: [TAGS.schedules],
     body: bulkInput,
-
     answers: { 200: json('What became of them', bulkAnswer('schedules', '')) },
     refusals: [422],
     handler: async ({ body: { action, filter, reason, until, dryRun }, caller }) => {

@@ -81,11 +81,9 @@ function addSkipRoute(api: Api, deps: ApiDeps, word: 'skip' | 'unskip', summary:
     operationId: `${word}Fire`,
     summary,
     config: { role: 'operator', scope: { name: 'schedule' }, audits: [`schedule.${word}`] },
-
     tags: [TAGS.schedules],
     params: scheduleIdParams,
     body: skipInput,
-
     answers: { 200: json('It is so, perhaps since earlier', skipAnswer) },
     refusals: [404, 409, 422],
     handler: async ({ params: { id }, body: { fireAt, reason }, caller }) => {

@@ -44,7 +44,6 @@ export function addObservedRoutes(api: Api, { slowDatabase, ...deps }: ApiDeps):
     operationId: 'getObserved',
     config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'What an observed job reported, compared with when it was expected',
-
     tags: [TAGS.schedules],
     params: scheduleIdParams,
     querystring: z.strictObject({
@@ -53,7 +52,6 @@ export function addObservedRoutes(api: Api, { slowDatabase, ...deps }: ApiDeps):
         .optional()
         .describe('Exclusive; if it is left out, what was reported ahead of its moment counts, too.'),
     }),
-
     answers: { 200: json('The comparison', comparison) },
     refusals: [404],
     handler: ({ params: { id }, query }) =>
@@ -88,10 +86,8 @@ function addKeyRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: unexpectedBody,
     },
     summary: 'Give an observed schedule another key to report by; the old one is unknown at once',
-
     tags: [TAGS.schedules],
     params: scheduleIdParams,
-
     answers: { 200: json('The new key', z.object({ pingKey: z.string() })) },
     refusals: [404, 409],
     handler: async ({ params: { id }, caller }) => {
@@ -122,11 +118,9 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
     operationId: 'listVersions',
     config: { role: 'viewer', scope: { name: 'schedule' } },
     summary: 'Every write of a schedule, newest first; also of a deleted one',
-
     tags: [TAGS.schedules],
     params: scheduleIdParams,
     querystring: versionsQuery,
-
     answers: { 200: json('A page of versions', pageSchema(scheduleVersion)) },
     refusals: [404],
     handler: async ({ params: { id }, query: { limit, cursor }, caller: { scope } }) => {

@@ -67,7 +67,6 @@ const listedSchedule = schedule
           id: true,
           scheduledFor: true,
           trigger: true,
-
           status: true,
           claimedAt: true,
           latenessMs: true,
@@ -84,7 +83,6 @@ function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
     operationId: 'listSchedules',
     config: { role: 'viewer', scope: 'itself' },
     summary: 'List schedules, by id',
-
     tags,
     querystring: listQuery,
     answers: { 200: json('A page of schedules', pageSchema(listedSchedule)) },
@@ -125,7 +123,6 @@ function addGetRoute(api: Api, deps: ApiDeps): void {
     operationId: 'getSchedule',
     config: { role: 'viewer', scope: ofSchedule },
     summary: 'One schedule; its ETag is its version',
-
     tags,
     params: scheduleIdParams,
     answers: { 200: json('The schedule', schedule) },
@@ -150,7 +147,6 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       alsoCheck: idOfAnother,
     },
     summary: 'Create a schedule, or replace it whole',
-
     tags,
     params: scheduleIdParams,
     headers: preconditionHeaders,
@@ -181,11 +177,9 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
     operationId: 'patchSchedule',
     config: { role: 'admin', scope: ofSchedule, audits: ['schedule.update'], alsoCheck: idOfAnother },
     summary: 'Change a schedule by JSON Merge Patch',
-
     tags,
     consumes: ['application/merge-patch+json', 'application/json'],
     params: scheduleIdParams,
-
     headers: ifMatchHeader,
     body: schedulePatch,
     answers: { 200: json('Changed, or as it was: then its version stays', schedule) },
@@ -211,7 +205,6 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
     operationId: 'deleteSchedule',
     config: { role: 'admin', scope: ofSchedule, audits: ['schedule.delete'], alsoCheck: unexpectedBody },
     summary: 'Delete a schedule that no other follows; its runs stay readable, and open ones are abandoned',
-
     tags,
     params: scheduleIdParams,
     headers: ifMatchHeader,

@@ -52,7 +52,6 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
     config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
     description: 'Messages of notifiers are left out: `GET /runs?trigger=notify` lists them.',
-
     tags,
     querystring,
     answers: { 200: json('The figures', stats) },
@@ -64,7 +63,6 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
     operationId: 'getStatsOfSchedule',
     config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
     summary: 'What became of the runs of a schedule; also of a deleted one',
-
     tags,
     params: scheduleIdParams,
     querystring,
