@@ -14,7 +14,7 @@ const capsReached = new Set<string>();
 // It names anything in its own things, and finds them later.
 const twins = startTwins(() => true, SHARES);
 const CALLS = 1500;
-const SEEDS = [1, 2];
+const SEEDS = [1, 2, 3];
 
 /** Beginnings of names: of both teams and of all, and what is near them. */
 const PREFIXES = [
