@@ -1,11 +1,12 @@
 import { type AttemptSettlement, isPlainSuccess } from '../core/runs/attempts/settle-attempt.ts';
+import { Line, type LineMember } from '../runtime/loop/line.ts';
 import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
 
 /** What the caller learns of a run once its outcome is written. */
 type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'notifierId' | 'firstClaimedAt' | 'isLimited'>;
 
 /** An attempt that ended. */
-export interface EndedAttempt {
+export interface EndedAttempt extends LineMember<EndedAttempt> {
   outcome: AttemptSettlement;
   run: SettledRun;
   /** Called once, when the outcome is written or refused for good: its claim is over. */
@@ -22,15 +23,15 @@ export function isLimited({ run }: EndedAttempt): boolean {
  * the statement did not write, take a transaction that locks their rows first. An outcome stays until it is written or refused for good.
  */
 export class SettleQueue {
-  readonly #plain = new Set<EndedAttempt>();
-  readonly #locking = new Set<EndedAttempt>();
+  readonly #plain = new Line<EndedAttempt>();
+  readonly #locking = new Line<EndedAttempt>();
 
   get sizes(): { plain: number; locking: number } {
-    return { plain: this.#plain.size, locking: this.#locking.size };
+    return { plain: this.#plain.length, locking: this.#locking.length };
   }
 
   add(ended: EndedAttempt): void {
-    (isPlainSuccess(ended.outcome) ? this.#plain : this.#locking).add(ended);
+    (isPlainSuccess(ended.outcome) ? this.#plain : this.#locking).push(ended);
   }
 
   /** The oldest of them. */
@@ -44,35 +45,34 @@ export class SettleQueue {
 
   /** From now on the outcome is written by a transaction: a statement may have committed it unseen, or did not write it. */
   lockFirst(ended: EndedAttempt): void {
-    this.#plain.delete(ended);
-    this.#locking.add(ended);
+    if (this.remove(ended)) this.#locking.push(ended);
   }
 
   /** Puts outcomes behind the others: one that cannot be written must not hold up the rest. */
   putBack(batch: readonly EndedAttempt[]): void {
-    for (const ended of batch) this.#locking.delete(ended);
-    for (const ended of batch) this.#locking.add(ended);
+    for (const ended of batch) this.lockFirst(ended);
   }
 
   has(ended: EndedAttempt): boolean {
-    return this.#plain.has(ended) || this.#locking.has(ended);
+    return ended.line !== null;
   }
 
   all(): EndedAttempt[] {
-    return [...this.#plain, ...this.#locking];
+    return [...this.#plain.all(), ...this.#locking.all()];
   }
 
   /** Answers whether it was there. */
   remove(ended: EndedAttempt): boolean {
-    return this.#plain.delete(ended) || this.#locking.delete(ended);
+    const wasThere = ended.line !== null;
+    ended.line?.remove(ended);
+    return wasThere;
   }
 }
 
 /** No run twice: a statement can write a row once. In the order of ids: the order of all row locks. */
-function batchOf(from: ReadonlySet<EndedAttempt>, limit: number): EndedAttempt[] {
+function batchOf(line: Line<EndedAttempt>, limit: number): EndedAttempt[] {
   const byRunId = new Map<string, EndedAttempt>();
-  for (const ended of from) {
-    if (byRunId.size >= limit) break;
+  for (let ended = line.first; ended && byRunId.size < limit; ended = ended.behind) {
     if (!byRunId.has(ended.outcome.runId)) byRunId.set(ended.outcome.runId, ended);
   }
   return [...byRunId.values()].sort((a, b) => (a.outcome.runId < b.outcome.runId ? -1 : 1));

@@ -44,7 +44,8 @@ export class ConnectionPool {
   readonly #options: PoolOptions;
   readonly #idle: LastingConnection[] = [];
   readonly #all = new Set<LastingConnection>();
-  readonly #underWay = new Set<Promise<unknown>>();
+  #underWay = 0;
+  #onIdle: (() => void) | null = null;
   readonly #waiting: ((connection: LastingConnection) => void)[] = [];
   /** The one that it always has; all others are spare. */
   #first: LastingConnection;
@@ -68,18 +69,19 @@ export class ConnectionPool {
   }
 
   async close(): Promise<void> {
-    await Promise.race([Promise.allSettled(this.#underWay), delay(CLOSING_MS, undefined, { ref: false })]);
+    const idle = new Promise<void>((resolve) => (this.#onIdle = resolve));
+    if (this.#underWay > 0) await Promise.race([idle, delay(CLOSING_MS, undefined, { ref: false })]);
     this.#isClosed = true;
     await Promise.all([...this.#all].map((connection) => connection.close()));
   }
 
   async use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T> {
-    const using = this.#use(work, limitMs);
-    this.#underWay.add(using);
+    this.#underWay += 1;
     try {
-      return await using;
+      return await this.#use(work, limitMs);
     } finally {
-      this.#underWay.delete(using);
+      this.#underWay -= 1;
+      if (this.#underWay === 0) this.#onIdle?.();
     }
   }
 

@@ -4,6 +4,7 @@ import type { HttpCall } from '../core/schedules/schedule.ts';
 import type { EgressProxy } from '../config/egress-proxy.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import { Line } from '../runtime/loop/line.ts';
 import type { Resolve } from '../runtime/names/resolve.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
@@ -73,7 +74,7 @@ export class HttpCalls {
   readonly #tokenCalls: TokenCalls;
   readonly #tokens: OAuthTokens;
   /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
-  readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
+  readonly #bySignal = new WeakMap<AbortSignal, Line<Exchange>>();
   #underWay = 0;
   #closing = false;
   #onIdle: (() => void) | null = null;
@@ -184,14 +185,14 @@ export class HttpCalls {
         freshConnection,
         mayStart,
         onEnd: (ended, outcome) => {
-          followers.delete(ended);
+          followers.remove(ended);
           if (ended.blockedBy !== null) this.#reportBlocked(attempt, head, ended.blockedBy);
           resolve(outcome);
           this.#end();
         },
       });
       this.#begin();
-      followers.add(exchange);
+      followers.push(exchange);
       exchange.begin();
     });
   }
@@ -214,12 +215,12 @@ export class HttpCalls {
     this.#deps.events?.emit({ type, runId, scheduleId, attempt, origin, address, because });
   }
 
-  #followers(signal: AbortSignal): Set<Exchange> {
+  #followers(signal: AbortSignal): Line<Exchange> {
     const known = this.#bySignal.get(signal);
     if (known !== undefined) return known;
-    const followers = new Set<Exchange>();
+    const followers = new Line<Exchange>();
     this.#bySignal.set(signal, followers);
-    const stopAll = () => followers.forEach((exchange) => exchange.stop());
+    const stopAll = () => followers.all().forEach((exchange) => exchange.stop());
     signal.addEventListener('abort', stopAll, { once: true });
     return followers;
   }

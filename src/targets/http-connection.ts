@@ -1,9 +1,11 @@
 import { isIP, type Socket } from 'node:net';
 import { type Dispatcher, Client } from 'undici';
+import { LineMember } from '../runtime/loop/line.ts';
 import { HEAD_LIMIT_BYTES } from '../core/http/answer-head.ts';
 import type { Dial, ResettableSocket } from './http-connect.ts';
 import { AnswerHeads } from './http-head.ts';
 import type { HttpRequest, RequestHead } from './http-request.ts';
+import type { Idle } from './idle-connections.ts';
 
 /** The pool that the connection is of. */
 interface Lender {
@@ -25,7 +27,7 @@ interface ConnectionOptions {
 const UNSAID_IDLE_MS = 4_000;
 
 /** One connection, one request at a time. */
-export class HttpConnection {
+export class HttpConnection extends LineMember<Idle> implements Idle {
   readonly heads = new AnswerHeads();
   readonly #once: boolean;
   readonly #client: Client;
@@ -37,6 +39,7 @@ export class HttpConnection {
   #proven = false;
 
   constructor(origin: string, { dial, maxIdleMs, pool, once }: ConnectionOptions) {
+    super();
     this.#once = once;
     this.#pool = pool;
     this.#dial = dial;

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { LineMember } from '../runtime/loop/line.ts';
 import { AddressBlocked } from './address-guard.ts';
 import { type BodyRoom, BodyPlace, UNCOUNTED_BYTES } from './body-room.ts';
 import { LOST, cutShort, notBuilt, notHttp, notSentBecause, startDeadline, unknown } from './exchange-end.ts';
@@ -37,7 +38,7 @@ interface ExchangeOptions {
  * Nothing has been sent before `#written`, which undici's `onRequestStart` sets just before the first byte. After that,
  * everything but a whole answer is an unknown outcome.
  */
-export class Exchange implements Borrower, Dispatcher.DispatchHandler {
+export class Exchange extends LineMember<Exchange> implements Borrower, Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   readonly #deadline: NodeJS.Timeout;
   #connection: HttpConnection | null = null;
@@ -54,6 +55,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   #size = 0;
 
   constructor(options: ExchangeOptions) {
+    super();
     this.#options = options;
     const { timeoutSeconds, leftMs = timeoutSeconds * 1000 } = options;
     this.#deadline = startDeadline(this, leftMs);
@@ -85,8 +87,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     const isWaiting = this.#place?.has === false;
     const missing = isWaiting ? 'room here for its body' : 'connection';
     const what = this.#written ? 'complete answer' : missing;
-    const message = `no ${what} within ${this.#options.timeoutSeconds} s`;
-    this.#abandon({ kind: 'timeout', message }, isWaiting);
+    this.#abandon({ kind: 'timeout', message: `no ${what} within ${this.#options.timeoutSeconds} s` }, isWaiting);
   }
 
   /** The daemon is stopping. */

@@ -1,5 +1,6 @@
 import type { Dial, DialWith, TlsSettings } from './http-connect.ts';
 import { HttpConnection } from './http-connection.ts';
+import { IdleConnections } from './idle-connections.ts';
 
 /** An attempt that waits for a connection. */
 export interface Borrower {
@@ -132,33 +133,6 @@ export class OriginPool {
 }
 
 const RETIRED = 'the credentials of the kept connection are no longer used';
-
-interface Idle {
-  /** Called when it has been idle longest of too many. */
-  dropIfIdle(): void;
-}
-
-/** The connections of all origins that carry no request: a number of targets does not decide how many stay open. */
-class IdleConnections {
-  readonly #most: number;
-  /** The one that has been idle longest comes first. */
-  readonly #idle = new Set<Idle>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  add(connection: Idle): void {
-    this.#idle.add(connection);
-    const [longest] = this.#idle;
-    if (this.#idle.size > this.#most) longest?.dropIfIdle();
-  }
-
-  /** It is used again, or gone. */
-  remove(connection: Idle): void {
-    this.#idle.delete(connection);
-  }
-}
 
 interface PoolsDeps {
   dialWith: DialWith;

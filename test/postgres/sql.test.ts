@@ -4,7 +4,8 @@ import { EARLIEST, LATEST } from '../../src/core/instant.ts';
 import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../src/postgres/sql/arrays.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { containing } from '../../src/postgres/sql/lists.ts';
-import { rowsOf } from '../../src/postgres/sql/rows.ts';
+import type { Executor } from '../../src/postgres/executor.ts';
+import { recordsOf, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 
 let created: TestDatabase;
@@ -49,6 +50,14 @@ describe('a batch', () => {
       { id, number: 7, text: null, ms: null },
     ]);
   });
+});
+
+it('the rows are taken out of the result of the driver, which is collected late', async () => {
+  for (const read of [rowsOf, recordsOf]) {
+    const result = Object.assign([{ n: 1 }, { n: 2 }], { columns: [{ name: 'n', type: 23 }] });
+    const driver = { execute: () => Promise.resolve(result) } as unknown as Executor;
+    expect([await read(driver)(sql`SELECT 1`), result.length]).toEqual([[{ n: 1 }, { n: 2 }], 0]);
+  }
 });
 
 it('a text is found in any letter case, also where the locale of the database knows only ASCII', async () => {

@@ -14,7 +14,7 @@ import { registerUnlessObserving } from '../../src/store/instances/instances.ts'
 import { eachTest, storeOfTest } from '../support/of-test.ts';
 import { createInstance } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
-import { plainSuccess } from '../support/claims.ts';
+import { endedAttempt, plainSuccess } from '../support/claims.ts';
 import { NO_WAKE } from '../support/working.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -441,11 +441,8 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
   });
   await way.interrupt('hang');
   const success = plainSuccess({ runId: randomUUID(), instanceId: randomUUID(), at: Date.now() });
-  settler.add({
-    run: { id: 'r', scheduleId: 's', notifierId: null, firstClaimedAt: 0, isLimited: false },
-    onSettled: () => undefined,
-    outcome: { ...success, outcome: 'rejected', settlement: { ...success.settlement, status: 'failed' } },
-  });
+  const settlement = { ...success.settlement, status: 'failed' as const };
+  settler.add(endedAttempt({ ...success, outcome: 'rejected', settlement }));
   await settler.start();
   const flushes = { begun: 0, ended: 0 };
   const beating = await startHeartbeat({

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClaimedRun } from '../../src/store/runs/claims/claimed-run.ts';
+import type { EndedAttempt } from '../../src/flow/settle-queue.ts';
 import type { AttemptSettlement } from '../../src/core/runs/attempts/settle-attempt.ts';
 
 /** A claim as the store answers it, of a first attempt. */
@@ -64,4 +65,13 @@ export function plainSuccess(claim: { runId: string; instanceId: string; at: num
     lookup: null,
     sent: true,
   };
+}
+
+/** An attempt that ended so, as the settler takes it. */
+export function endedAttempt(
+  outcome: AttemptSettlement,
+  { onSettled = () => undefined, ...run }: Partial<EndedAttempt['run'] & Pick<EndedAttempt, 'onSettled'>> = {},
+): EndedAttempt {
+  const ofRun = { id: outcome.runId, scheduleId: 's', notifierId: null, firstClaimedAt: 0, isLimited: false, ...run };
+  return { outcome, run: ofRun, onSettled, line: null, before: null, behind: null };
 }

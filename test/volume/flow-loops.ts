@@ -3,7 +3,7 @@ import { randomRunId } from '../../src/core/runs/run.ts';
 import { leaveMessages, putNotifier } from '../support/notifiers.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns } from '../support/pending-runs.ts';
-import { plainSuccess } from '../support/claims.ts';
+import { endedAttempt, plainSuccess } from '../support/claims.ts';
 import {
   DUE,
   EFFECTS,
@@ -32,9 +32,7 @@ async function addOutcomes(volume: Volume, count: number, { isPlain = true } = {
     const plain = plainSuccess({ runId: id, instanceId, at: Date.now() });
     const failed = { ...plain.settlement, status: 'failed', failures: 1 } as const;
     const outcome = isPlain ? plain : { ...plain, outcome: 'rejected' as const, settlement: failed };
-    const ofRun = { id, scheduleId: 'one', notifierId: null };
-    const run = { ...ofRun, firstClaimedAt: Date.now(), isLimited: false };
-    workers.settler.add({ outcome, run, onSettled: () => undefined });
+    workers.settler.add(endedAttempt(outcome, { scheduleId: 'one', firstClaimedAt: Date.now() }));
   }
 }
 

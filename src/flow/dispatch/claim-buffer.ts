@@ -7,8 +7,11 @@ import { LaneClaim, type ClaimState, type LaneBook } from './lane.ts';
  */
 export class ClaimBuffer {
   readonly #book: LaneBook;
-  /** For each run, the claim that is acted on; later claims of the run follow it in their order. */
-  readonly #claims = new Map<string, LaneClaim>();
+  /** For each run, the claim that is acted on; later claims of the run follow it in their order. Free places are null. */
+  readonly #claims: (LaneClaim | null)[] = [];
+  readonly #free: number[] = [];
+  /** Where the claim of each run is. By a number: what a `Map` had once, it may keep for long (runtime/loop/line.ts). */
+  readonly #places = new Map<string, number>();
 
   constructor(book: LaneBook) {
     this.#book = book;
@@ -20,12 +23,14 @@ export class ClaimBuffer {
    */
   put(run: ClaimedRun): LaneClaim {
     const claim = new LaneClaim(run, this.#book.of(run.lane));
-    const earlier = this.#claims.get(run.id);
+    const earlier = this.#firstOf(run.id);
     if (earlier) {
       claim.state = 'awaitsEarlier';
       lastOf(earlier).later = claim;
     } else {
-      this.#claims.set(run.id, claim);
+      const place = this.#free.pop() ?? this.#claims.length;
+      this.#places.set(run.id, place);
+      this.#claims[place] = claim;
     }
     return claim;
   }
@@ -37,26 +42,29 @@ export class ClaimBuffer {
     const isLater = claim.state === 'awaitsEarlier';
     claim.state = 'gone';
     const { id } = claim.run;
-    const first = this.#claims.get(id);
     if (isLater) {
+      const first = this.#firstOf(id);
       const before = first && earlierOf(first, claim);
       if (before) before.later = claim.later;
       return null;
     }
     const { later } = claim;
+    const place = this.#places.get(id);
+    if (place === undefined) return null;
+    this.#claims[place] = later;
     if (!later) {
-      this.#claims.delete(id);
+      this.#places.delete(id);
+      this.#free.push(place);
       return null;
     }
     // The earlier attempt may just have settled the run.
     later.run = { ...later.run, confirm: true };
     later.state = 'awaitsDefinition';
-    this.#claims.set(id, later);
     return later;
   }
 
   hasClaim(runId: string, attempt: number): boolean {
-    for (let claim = this.#claims.get(runId); claim; claim = claim.later ?? undefined) {
+    for (let claim = this.#firstOf(runId); claim; claim = claim.later) {
       if (claim.run.attempt === attempt) return true;
     }
     return false;
@@ -64,11 +72,14 @@ export class ClaimBuffer {
 
   inState(state: ClaimState): LaneClaim[] {
     const found: LaneClaim[] = [];
-    for (const first of this.#claims.values()) {
-      for (let claim: LaneClaim | null = first; claim; claim = claim.later)
-        if (claim.state === state) found.push(claim);
+    for (const first of this.#claims) {
+      for (let claim = first; claim; claim = claim.later) if (claim.state === state) found.push(claim);
     }
     return found;
+  }
+
+  #firstOf(runId: string): LaneClaim | null {
+    return this.#claims[this.#places.get(runId) ?? -1] ?? null;
   }
 }
 

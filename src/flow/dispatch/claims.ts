@@ -6,6 +6,7 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import { LineMember } from '../../runtime/loop/line.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
 import { editionKey } from '../../store/schedules/schedule-versions.ts';
@@ -75,12 +76,13 @@ async function loadDefinitions(dispatch: Dispatch, claims: readonly LaneClaim[])
 }
 
 /** Kept until its outcome is written. */
-export class EndedClaim implements EndedAttempt {
+export class EndedClaim extends LineMember<EndedAttempt> implements EndedAttempt {
   readonly #dispatch: Dispatch;
   readonly #claim: LaneClaim;
   readonly outcome: AttemptSettlement;
 
   constructor(dispatch: Dispatch, claim: LaneClaim, outcome: AttemptSettlement) {
+    super();
     this.#dispatch = dispatch;
     this.#claim = claim;
     this.outcome = outcome;

@@ -1,4 +1,4 @@
-import type { LineMember, Line } from '../../runtime/loop/line.ts';
+import { LineMember } from '../../runtime/loop/line.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
 import type { SendableHandoff } from '../handoff/handoff-definitions.ts';
@@ -14,7 +14,7 @@ export type ClaimState =
   'awaitsEarlier' | 'awaitsDefinition' | 'awaitsSlot' | 'returning' | 'sent' | 'settling' | 'gone';
 
 /** One claim of this process. */
-export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
+export class LaneClaim extends LineMember<LaneClaim> implements PacedAttempt {
   run: ClaimedRun;
   readonly lane: Lane;
   state: ClaimState = 'awaitsDefinition';
@@ -28,18 +28,16 @@ export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   beganAt = 0;
   answersBefore = 0;
   hangs = false;
-  line: Line<LaneClaim> | null = null;
-  before: LaneClaim | null = null;
-  behind: LaneClaim | null = null;
 
   constructor(run: ClaimedRun, lane: Lane) {
+    super();
     this.run = run;
     this.lane = lane;
   }
 }
 
 /** A target's origin: what it has shown, and its claims and slots. */
-export class Lane implements LineMember<Lane> {
+export class Lane extends LineMember<Lane> {
   readonly name: string;
   readonly pace = new LanePace();
   /** Claims that this process has of it, or has reserved. */
@@ -50,15 +48,12 @@ export class Lane implements LineMember<Lane> {
   /** Monotonic: its last turn, or when it began to wait for one. */
   lastTurnAt = 0;
 
-  line: Line<Lane> | null = null;
-  before: Lane | null = null;
-  behind: Lane | null = null;
-
   /** What of it is in a sum of lanes that do not move, and in which. */
   readonly counted = nothing();
   countedIn: LaneTotals | null = null;
 
   constructor(name: string) {
+    super();
     this.name = name;
   }
 }

@@ -6,7 +6,15 @@ import type { Executor, Transaction } from '../executor.ts';
 
 /** The rows of a statement written by hand, with the type that its author gives: `rowsOf<Row>(db)(statement)`. */
 export function rowsOf<Row extends object>(db: Executor) {
-  return async (statement: SQL): Promise<Row[]> => [...(await db.execute(statement))] as unknown as Row[];
+  return async (statement: SQL): Promise<Row[]> => taken(await db.execute(statement)) as unknown as Row[];
+}
+
+/**
+ * The rows, out of the driver's result. Garbage collection finds that result only when it goes through the old generation: with the rows in
+ * it, all of them got there too (three quarters of what was allocated, instead of nothing).
+ */
+function taken<Row>(result: Row[]): Row[] {
+  return result.splice(0);
 }
 
 /**
@@ -14,9 +22,7 @@ export function rowsOf<Row extends object>(db: Executor) {
  * possible (connection/session.ts). So its text must not depend on the values.
  */
 export function queryPrepared<Row extends object>(db: Executor) {
-  return async (statement: SQL): Promise<Row[]> => {
-    return [...(await executePrepared<Row>(db, statement))];
-  };
+  return async (statement: SQL): Promise<Row[]> => taken(await executePrepared<Row>(db, statement));
 }
 
 function executePrepared<Row extends object>(db: Executor, statement: SQL): Promise<RowList<Row[]>> {
@@ -53,7 +59,7 @@ function inRecords<Item extends object>(rows: RowList<RowOfDriver[]>): Item[] {
     key: inCamelCase(name),
     read: READERS.get(type),
   }));
-  return Array.from(rows, (row) => {
+  return taken<RowOfDriver>(rows).map((row) => {
     const item: RowOfDriver = {};
     for (const { name, key, read } of fields) {
       const value = row[name];

@@ -12,7 +12,7 @@ import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts'
 import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import { type AskedRun, createInstance, oneOffOf } from '../../support/pipeline.ts';
-import { plainSuccess } from '../../support/claims.ts';
+import { endedAttempt, plainSuccess } from '../../support/claims.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { heldTransaction } from '../../support/pending-runs.ts';
 import { until } from '../../support/until.ts';
@@ -239,11 +239,7 @@ describe('a run that gets a dependent while it ends', () => {
       return locked.length === 0 ? true : null;
     });
     const settled = new Promise<void>((resolve) => {
-      instance.pipeline.settler.add({
-        outcome,
-        run: { id: a, scheduleId: null, notifierId: null, firstClaimedAt: 0, isLimited: false },
-        onSettled: resolve,
-      });
+      instance.pipeline.settler.add(endedAttempt(outcome, { scheduleId: null, onSettled: resolve }));
     });
     await somebodyWaits();
     allowed.resolve(undefined);
@@ -270,11 +266,7 @@ it('a run whose row another transaction always has locked ends all the same', as
   });
   await instance.pipeline.settler.start();
   await new Promise<void>((resolve) => {
-    instance.pipeline.settler.add({
-      outcome,
-      run: { id: a, scheduleId: null, notifierId: null, firstClaimedAt: 0, isLimited: false },
-      onSettled: resolve,
-    });
+    instance.pipeline.settler.add(endedAttempt(outcome, { scheduleId: null, onSettled: resolve }));
   });
   over = true;
   await Promise.all(holders);

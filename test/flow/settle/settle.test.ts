@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
+import { endedAttempt } from '../../support/claims.ts';
 import { eachTest, instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { claimRuns, endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
 import type { InstanceOptions } from '../../support/pipeline.ts';
@@ -221,11 +222,8 @@ describe('a settler', () => {
   }
 
   function add(settler: Settler, outcome: AttemptSettlement): void {
-    settler.add({
-      outcome,
-      run: { id: outcome.runId, scheduleId: 's', notifierId: null, firstClaimedAt: 0, isLimited: false },
-      onSettled: () => settled.push(`${outcome.runId} ${outcome.outcome}`),
-    });
+    const onSettled = () => settled.push(`${outcome.runId} ${outcome.outcome}`);
+    settler.add(endedAttempt(outcome, { onSettled }));
   }
 
   /** Of a run that has no row: it is refused, as any other that comes too late. */
