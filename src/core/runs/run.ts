@@ -152,11 +152,13 @@ export function dependencyOf({ runId, status, error, result }: Dependency): Depe
  * gives the same id, so a receiver that remembers ids sees no second run.
  */
 export function plannedRunId(scheduleUid: string, scheduledFor: Instant): string {
-  const input = Buffer.allocUnsafe(24);
-  input.write(scheduleUid.replaceAll('-', ''), 0, 16, 'hex');
-  input.writeBigInt64BE(BigInt(scheduledFor), 16);
-  return uuidV7(scheduledFor, hash('sha256', input, 'hex'));
+  HASHED.write(scheduleUid.replaceAll('-', ''), 0, 16, 'hex');
+  HASHED.writeBigInt64BE(BigInt(scheduledFor), 16);
+  return uuidV7(scheduledFor, hash('sha256', HASHED, 'hex'));
 }
+
+/** Used anew for each id. */
+const HASHED = Buffer.alloc(24);
 
 /** The id of any other run: the same layout, the rest random. */
 export function randomRunId(scheduledFor: Instant): string {

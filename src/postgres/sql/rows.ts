@@ -45,6 +45,18 @@ export function preparedRecordsOf<Item extends object>(db: Executor) {
   return async (statement: SQL): Promise<Item[]> => inRecords(await executePrepared<RowOfDriver>(db, statement));
 }
 
+/**
+ * Values of a row that are null as a rule, as one column: an object of those that are not, or null. Each column costs as much as another
+ * one, whether it is null or not, and to V8 a row of more than sixteen is a hash table.
+ */
+export function unusual(values: Record<string, SQL>): SQL {
+  const all = Object.entries(values);
+  const pairs = all.map(([name, value]) => sql`${sql.raw(`'${name}'`)}, ${value}`);
+  const given = all.map(([, value]) => value);
+  return sql`CASE WHEN num_nonnulls(${sql.join(given, sql`, `)}) > 0
+    THEN json_strip_nulls(json_build_object(${sql.join(pairs, sql`, `)})) END AS unusual`;
+}
+
 /** The values of the one column that a statement answers. */
 export function onlyColumnOf<Value>(db: Executor) {
   return async (statement: SQL): Promise<Value[]> =>

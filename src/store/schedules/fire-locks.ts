@@ -2,11 +2,18 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { uuids, instants, ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, queryPrepared, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import {
+  type InstantText,
+  queryPrepared,
+  rowsOf,
+  toInstant,
+  toInstantOrNull,
+  unusual,
+} from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
 import { noPlanning } from '../instances/installation-row.ts';
 import { isOfScope } from '../scopes/in-scope.ts';
-import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
+import { type LockedRow, type LockedSchedule, type Unusual, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {
   /** The database's clock when it decided what was due. */
@@ -35,10 +42,9 @@ interface FireLockRequest {
 }
 
 /** One row holds the values of the whole batch, every other row is one schedule. Columns of the other kind are null. */
-type Row = Head | LockedRow;
+type Row = (LockedRow & { head: null }) | { uid: null; head: Head };
 
 interface Head {
-  uid: null;
   now: InstantText;
   locked_at: InstantText;
   next_due_at: InstantText | null;
@@ -72,26 +78,33 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM (SELECT * FROM due LIMIT (SELECT ${most}::int)) AS due WHERE s.ctid = due.ctid
-      RETURNING s.uid, s.id, s.version, s.edition, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
-        s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
-        nullif(s.has_skips, false) AS has_skips,
-        nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false) AS is_bounded,
-        s.expires_after_seconds, nullif(s.report_seconds IS NOT NULL, false) AS observes, s.observe_until,
-        CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
+      RETURNING s.uid, s.id, s.version, s.edition, s.timing, s.planned_through, s.lane, s.priority, s.next_occurrence_at, s.created_at, ${unusual(
+        {
+          overlap: sql`nullif(s.overlap, 'allow')`,
+          limit_id: sql`s.limit_id`,
+          plan_failures: sql`nullif(s.plan_failures, 0)`,
+          has_skips: sql`nullif(s.has_skips, false)`,
+          is_bounded: sql`nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false)`,
+          expires_after_seconds: sql`s.expires_after_seconds`,
+          observes: sql`nullif(s.report_seconds IS NOT NULL, false)`,
+          observe_until: sql`s.observe_until`,
+          taken_over: sql`nullif(due.locked_by <> ${instanceId}, false)`,
+        } satisfies Record<keyof Unusual, SQL>,
+      )}
     ), contended AS (
       SELECT FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND locked_by <> ${instanceId} AND locked_at >= (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
       LIMIT ${limit}
     )
-    SELECT * FROM (
+    SELECT row_to_json(head) AS head, locked.* FROM (
       SELECT now, now::timestamptz(3) AS locked_at,
         CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM contended)::int ELSE 0 END AS contended,
         (SELECT count(*) FROM due) >= ${limit} AS is_full,
         (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
           AND next_fire_at < 'infinity') AS next_due_at, (SELECT resting FROM me) AS in_maintenance
       FROM clock) AS head FULL JOIN locked ON false`);
-  const head = rows.find((row) => row.uid === null);
+  const head = rows.find(({ uid }) => uid === null)?.head;
   if (!head) throw new Error('the fire-lock statement did not answer');
   const locked = rows.filter((row) => row.uid !== null);
   const lockedAt = toInstant(head.locked_at);
@@ -101,7 +114,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     isFull: head.is_full,
     contended: head.contended,
     inMaintenance: head.in_maintenance === true,
-    takenOver: locked.filter((row) => row.taken_over).length,
+    takenOver: locked.filter(({ unusual: given }) => given?.taken_over).length,
     locked: locked.map((row) => lockedSchedule(row, lockedAt)),
   };
 }

@@ -36,50 +36,56 @@ export interface LockedSchedule extends TimedSchedule {
   lockedAt: Instant;
 }
 
-/** Usual values are null. */
 export interface LockedRow {
-  timing: string;
-  planned_through: InstantText | null;
   uid: string;
   id: string;
   version: number;
   edition: string | null;
-  overlap: Exclude<Overlap, 'allow'> | null;
+  timing: string;
+  planned_through: InstantText | null;
   lane: string;
   priority: number;
-  limit_id: string | null;
   next_occurrence_at: InstantText;
-  plan_failures: number | null;
   created_at: InstantText;
-  has_skips: true | null;
-  is_bounded: true | null;
-  expires_after_seconds: number | null;
-  observes: true | null;
-  observe_until: InstantText | null;
-  taken_over: true | null;
+  unusual: Partial<Unusual> | null;
 }
 
+/** What most schedules have nothing of. */
+export interface Unusual {
+  overlap: Exclude<Overlap, 'allow'>;
+  limit_id: string;
+  plan_failures: number;
+  has_skips: true;
+  is_bounded: true;
+  expires_after_seconds: number;
+  observes: true;
+  observe_until: InstantText;
+  taken_over: true;
+}
+
+const NOTHING: Partial<Unusual> = {};
 const NONE: Skips = new Map();
 
 export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
+  const unusual = row.unusual ?? NOTHING;
   return {
     uid: row.uid,
     id: row.id,
     version: row.version,
     edition: row.edition,
     timing: row.timing,
-    overlap: row.overlap ?? 'allow',
+    overlap: unusual.overlap ?? 'allow',
     lane: row.lane,
     priority: row.priority,
-    limitId: row.limit_id,
+    limitId: unusual.limit_id ?? null,
     nextOccurrenceAt: toInstant(row.next_occurrence_at),
     plannedThrough: toInstantOrNull(row.planned_through),
-    planFailures: row.plan_failures ?? 0,
-    hasSkips: row.has_skips ?? false,
+    planFailures: unusual.plan_failures ?? 0,
+    hasSkips: unusual.has_skips ?? false,
     skips: NONE,
-    isBounded: row.is_bounded ?? false,
-    expiresAfterSeconds: row.expires_after_seconds,
-    observe: row.observes === null ? null : { until: toInstantOrNull(row.observe_until) },
+    isBounded: unusual.is_bounded ?? false,
+    expiresAfterSeconds: unusual.expires_after_seconds ?? null,
+    observe: unusual.observes === true ? { until: toInstantOrNull(unusual.observe_until ?? null) } : null,
     lockedAt,
     createdAt: toInstant(row.created_at),
   };

@@ -34,13 +34,15 @@ interface DueRequest extends ClaimRequest {
   atMost: number;
 }
 
-interface Row extends Omit<ClaimedRow, 'id'> {
-  count: number | null;
+/** One row holds the values of the whole batch, every other row is one run. Columns of the other kind are null. */
+type Row = (ClaimedRow & { head: null }) | { id: null; head: Head };
+
+interface Head {
+  count: number;
   blocked: number;
   to_pull: boolean;
   to_notify: boolean;
   ms: number | null;
-  id: string | null;
 }
 
 /**
@@ -73,7 +75,7 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
       UPDATE runs r SET ready = true, ${setClaimed(instanceId)} FROM clock
       WHERE r.id = ANY (ARRAY(SELECT id FROM due WHERE lane IN (SELECT lane FROM open))) RETURNING ${CLAIMED_COLUMNS}
     )
-    SELECT * FROM (
+    SELECT row_to_json(head) AS head, claimed.* FROM (
       SELECT (SELECT count(*) FROM due)::int AS count,
         (SELECT coalesce(sum(count), 0) FROM lanes WHERE count > free OR NOT may_claim)::int AS blocked,
         made_ready.*,
@@ -87,14 +89,15 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
 }
 
 function dueIn(rows: readonly Row[], instanceId: string): DueRuns {
-  const head = rows.find(({ count }) => count !== null);
+  const head = rows.find(({ id }) => id === null)?.head;
+  if (!head) throw new Error('the statement that claims due runs did not answer');
   return {
-    claimed: rows.filter(isClaimed).map((row) => claimedRun(row, instanceId)),
-    count: head?.count ?? 0,
-    blocked: head?.blocked ?? 0,
-    toPull: head?.to_pull ?? false,
-    toNotify: head?.to_notify ?? false,
-    msUntilNextDue: head?.ms ?? null,
+    claimed: rows.filter((row) => row.id !== null).map((row) => claimedRun(row, instanceId)),
+    count: head.count,
+    blocked: head.blocked,
+    toPull: head.to_pull,
+    toNotify: head.to_notify,
+    msUntilNextDue: head.ms,
   };
 }
 
@@ -110,8 +113,4 @@ function dueRuns({ atMost, besides = [] }: DueRequest): SQL {
       WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed
         AND due_at <= (SELECT now FROM clock) AND ${MAY_BEGIN} AND id <> ALL (${uuids(besides)})
       ORDER BY due_at LIMIT ${atMost} FOR UPDATE SKIP LOCKED`;
-}
-
-function isClaimed(row: Row): row is Row & ClaimedRow {
-  return row.id !== null;
 }

@@ -26,7 +26,7 @@ export interface ClaimedRun extends Pick<RunRecord, Named | Taken | Tried> {
   claimedAt: Instant;
   /** Of its first attempt. */
   firstClaimedAt: Instant;
-  /** The target had acknowledged the attempt in doubt, and then nothing was heard of it any more. */
+  /** The target had acknowledged the attempt in doubt, and then nothing was heard of it any unusual. */
   wasHandedOff: boolean;
   /** Bounds go by the beginning of its first attempt, which is made durable before anything is sent. */
   toBegin: boolean;
@@ -36,7 +36,6 @@ export interface ClaimedRun extends Pick<RunRecord, Named | Taken | Tried> {
   ofDeleted: boolean;
 }
 
-/** What is usual of a first attempt is null. */
 export interface ClaimedRow {
   id: string;
   scheduled_for: InstantText;
@@ -47,30 +46,37 @@ export interface ClaimedRow {
   trigger: RunTrigger;
   lane: string;
   priority: number;
-  limit_id: string | null;
-  /** Null: when it was scheduled. */
-  due_at: InstantText | null;
   attempts: number;
-  failures: number | null;
-  recoveries: number | null;
   own_payload: string | null;
-  parent_run_id: string | null;
-  notifier_id: string | null;
-  has_dependencies: true | null;
   claimed_at: InstantText;
-  /** Null: now. */
-  first_claimed_at: InstantText | null;
-  was_handed_off: true | null;
-  /** bigint: a string on the wire. */
-  lateness_ms: string | null;
-  recovered_at: InstantText | null;
-  in_doubt_until: InstantText | null;
-  lookups: number | null;
-  to_begin: true | null;
-  of_deleted: true | null;
+  unusual: Partial<Unusual> | null;
 }
 
+/** What a first attempt of most runs has nothing of. */
+export interface Unusual {
+  limit_id: string;
+  /** Else when it was scheduled. */
+  due_at: InstantText;
+  failures: number;
+  recoveries: number;
+  parent_run_id: string;
+  notifier_id: string;
+  has_dependencies: true;
+  /** Else now. */
+  first_claimed_at: InstantText;
+  was_handed_off: true;
+  lateness_ms: number;
+  recovered_at: InstantText;
+  in_doubt_until: InstantText;
+  lookups: number;
+  to_begin: true;
+  of_deleted: true;
+}
+
+const NOTHING: Partial<Unusual> = {};
+
 export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
+  const unusual = row.unusual ?? NOTHING;
   const scheduledFor = toInstant(row.scheduled_for);
   const claimedAt = toInstant(row.claimed_at);
   return {
@@ -84,25 +90,25 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     trigger: row.trigger,
     lane: row.lane,
     priority: row.priority,
-    isLimited: row.limit_id !== null,
-    dueAt: toInstantOrNull(row.due_at) ?? scheduledFor,
+    isLimited: unusual.limit_id !== undefined,
+    dueAt: toInstantOrNull(unusual.due_at ?? null) ?? scheduledFor,
     attempt: row.attempts,
-    failures: row.failures ?? 0,
-    recoveries: row.recoveries ?? 0,
+    failures: unusual.failures ?? 0,
+    recoveries: unusual.recoveries ?? 0,
     ownPayload: row.own_payload,
-    parentId: row.parent_run_id,
-    notifierId: row.notifier_id,
-    hasDependencies: row.has_dependencies ?? false,
+    parentId: unusual.parent_run_id ?? null,
+    notifierId: unusual.notifier_id ?? null,
+    hasDependencies: unusual.has_dependencies ?? false,
     claimedAt,
-    firstClaimedAt: toInstantOrNull(row.first_claimed_at) ?? claimedAt,
-    wasHandedOff: row.was_handed_off ?? false,
-    latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
-    recoveredAt: toInstantOrNull(row.recovered_at),
-    inDoubtUntil: toInstantOrNull(row.in_doubt_until),
-    lookups: row.lookups ?? 0,
-    toBegin: row.to_begin ?? false,
+    firstClaimedAt: toInstantOrNull(unusual.first_claimed_at ?? null) ?? claimedAt,
+    wasHandedOff: unusual.was_handed_off ?? false,
+    latenessMs: unusual.lateness_ms ?? null,
+    recoveredAt: toInstantOrNull(unusual.recovered_at ?? null),
+    inDoubtUntil: toInstantOrNull(unusual.in_doubt_until ?? null),
+    lookups: unusual.lookups ?? 0,
+    toBegin: unusual.to_begin ?? false,
     confirm: false,
-    ofDeleted: row.of_deleted ?? false,
+    ofDeleted: unusual.of_deleted ?? false,
   };
 }
 

@@ -2,11 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import { laneOfMessages } from '../../../core/alerts/notifier.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { anyUid, ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { onlyColumnOf, queryPrepared } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf, queryPrepared, unusual } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../instances/installation-row.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { IS_TO_BEGIN } from '../bounds.ts';
-import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
+import { type ClaimedRow, type ClaimedRun, type Unusual, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
   instanceId: string;
@@ -109,13 +109,25 @@ const EDITION = sql`(SELECT edition FROM schedule_versions WHERE schedule_uid = 
 
 /** A ClaimedRow of `r`. */
 export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.schedule_version,
-      ${EDITION} AS edition, r.schedule_id, r.trigger, r.lane, r.priority,
-      r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures, nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id, r.notifier_id,
-      nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
-      r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
-      nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.in_doubt_until, nullif(r.lookups, 0) AS lookups, ${IS_TO_BEGIN} AS to_begin,
-      nullif(r.schedule_uid = ANY (${BEING_DELETED}), false) AS of_deleted`;
+      ${EDITION} AS edition, r.schedule_id, r.trigger, r.lane, r.priority, r.attempts, r.own_payload, r.claimed_at, ${unusual(
+        {
+          limit_id: sql`r.limit_id`,
+          due_at: sql`nullif(r.due_at, r.scheduled_for)`,
+          failures: sql`nullif(r.failures, 0)`,
+          recoveries: sql`nullif(r.recoveries, 0)`,
+          parent_run_id: sql`r.parent_run_id`,
+          notifier_id: sql`r.notifier_id`,
+          has_dependencies: sql`nullif(r.open_dependencies IS NOT NULL, false)`,
+          first_claimed_at: sql`nullif(r.first_claimed_at, r.claimed_at)`,
+          was_handed_off: sql`nullif(r.handed_off_at IS NOT NULL, false)`,
+          lateness_ms: sql`r.lateness_ms`,
+          recovered_at: sql`r.recovered_at`,
+          in_doubt_until: sql`r.in_doubt_until`,
+          lookups: sql`nullif(r.lookups, 0)`,
+          to_begin: IS_TO_BEGIN,
+          of_deleted: sql`nullif(r.schedule_uid = ANY (${BEING_DELETED}), false)`,
+        } satisfies Record<keyof Unusual, SQL>,
+      )}`;
 
 /** Whether the instance is alive, runs of that lane are such as it asks for, and no maintenance holds them. */
 export function mayClaim(
