@@ -13,7 +13,7 @@ import {
 import { isUnlisted } from '../instances/instances.ts';
 import { noPlanning } from '../instances/installation-row.ts';
 import { isOfScope } from '../scopes/in-scope.ts';
-import { type LockedRow, type LockedSchedule, type Unusual, lockedSchedule } from './locked-schedule.ts';
+import { type LockedRow, type LockedSchedule, type UnusualOfSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {
   /** The database's clock when it decided what was due. */
@@ -89,7 +89,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
           observes: sql`nullif(s.report_seconds IS NOT NULL, false)`,
           observe_until: sql`s.observe_until`,
           taken_over: sql`nullif(due.locked_by <> ${instanceId}, false)`,
-        } satisfies Record<keyof Unusual, SQL>,
+        } satisfies Record<keyof UnusualOfSchedule, SQL>,
       )}
     ), contended AS (
       SELECT FROM schedules

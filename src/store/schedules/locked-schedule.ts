@@ -47,11 +47,11 @@ export interface LockedRow {
   priority: number;
   next_occurrence_at: InstantText;
   created_at: InstantText;
-  unusual: Partial<Unusual> | null;
+  unusual: Partial<UnusualOfSchedule> | null;
 }
 
 /** What most schedules have nothing of. */
-export interface Unusual {
+export interface UnusualOfSchedule {
   overlap: Exclude<Overlap, 'allow'>;
   limit_id: string;
   plan_failures: number;
@@ -63,7 +63,7 @@ export interface Unusual {
   taken_over: true;
 }
 
-const NOTHING: Partial<Unusual> = {};
+const NOTHING: Partial<UnusualOfSchedule> = {};
 const NONE: Skips = new Map();
 
 export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {

@@ -49,11 +49,11 @@ export interface ClaimedRow {
   attempts: number;
   own_payload: string | null;
   claimed_at: InstantText;
-  unusual: Partial<Unusual> | null;
+  unusual: Partial<UnusualOfRun> | null;
 }
 
 /** What a first attempt of most runs has nothing of. */
-export interface Unusual {
+export interface UnusualOfRun {
   limit_id: string;
   /** Else when it was scheduled. */
   due_at: InstantText;
@@ -73,7 +73,7 @@ export interface Unusual {
   of_deleted: true;
 }
 
-const NOTHING: Partial<Unusual> = {};
+const NOTHING: Partial<UnusualOfRun> = {};
 
 export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
   const unusual = row.unusual ?? NOTHING;

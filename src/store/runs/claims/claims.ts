@@ -6,7 +6,7 @@ import { onlyColumnOf, queryPrepared, unusual } from '../../../postgres/sql/rows
 import { noHandoffs } from '../../instances/installation-row.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { IS_TO_BEGIN } from '../bounds.ts';
-import { type ClaimedRow, type ClaimedRun, type Unusual, claimedRun } from './claimed-run.ts';
+import { type ClaimedRow, type ClaimedRun, type UnusualOfRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
   instanceId: string;
@@ -126,7 +126,7 @@ export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.sche
           lookups: sql`nullif(r.lookups, 0)`,
           to_begin: IS_TO_BEGIN,
           of_deleted: sql`nullif(r.schedule_uid = ANY (${BEING_DELETED}), false)`,
-        } satisfies Record<keyof Unusual, SQL>,
+        } satisfies Record<keyof UnusualOfRun, SQL>,
       )}`;
 
 /** Whether the instance is alive, runs of that lane are such as it asks for, and no maintenance holds them. */
