@@ -26,7 +26,7 @@ export interface ClaimedRun extends Pick<RunRecord, Named | Taken | Tried> {
   claimedAt: Instant;
   /** Of its first attempt. */
   firstClaimedAt: Instant;
-  /** The target had acknowledged the attempt in doubt, and then nothing was heard of it any unusual. */
+  /** The target had acknowledged the attempt in doubt, and then nothing was heard of it any more. */
   wasHandedOff: boolean;
   /** Bounds go by the beginning of its first attempt, which is made durable before anything is sent. */
   toBegin: boolean;
