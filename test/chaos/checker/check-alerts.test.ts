@@ -72,6 +72,24 @@ test('a message that was recorded just before the end may be under way', () => {
   expect(told(late(60))).toBe(false);
 });
 
+test('an episode may begin with a later failure than the first of its stretch, as effects come in any order', () => {
+  const heardOfLater = (history: History) => {
+    const { dump } = history;
+    const again = run(1, { id: 'again', status: 'failed', finishedAt: at(1.4) });
+    const well = run(3, { id: 'well', finishedAt: at(5) });
+    dump.runs.push(again, well);
+    alertIn(history, { since: at(1.4), runId: 'again', until: at(5) });
+    messageIn(history, 1, { createdAt: at(5) });
+  };
+  expect(told(heardOfLater)).toBe(true);
+  const overBefore = (history: History) => {
+    heardOfLater(history);
+    history.dump.runs.push(run(3, { id: 'well before', finishedAt: at(1.5) }));
+    alertIn(history, { since: at(1.6) });
+  };
+  expect(told(overBefore)).toBe(false);
+});
+
 test('a message that is missing, doubled, undelivered or not recorded is noticed', () => {
   expect(told(({ dump }) => void dump.messages.shift())).toBe(false);
   expect(told(({ dump }) => void dump.messages.pop())).toBe(false);

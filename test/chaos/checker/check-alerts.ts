@@ -38,7 +38,9 @@ export function checkAlerts(history: History, report: Report): void {
       say('is open although what broke it is over');
     const isIn = (at: number) =>
       at >= alert.since - CLOCKS_MS && at <= (alert.until ?? Infinity) + (byPerson ? EDIT_MS : CLOCKS_MS);
-    const transitions = all.filter(({ at }) => isIn(at));
+    // Effects come in any order: a later failure of the same stretch may be the first that is heard of.
+    const before = all.findLast(({ at }) => at < alert.since - CLOCKS_MS);
+    const transitions = [...(before?.event === 'opened' ? [before] : []), ...all.filter(({ at }) => isIn(at))];
     const wasOver = wasOverBetween(alert, successes.get(alert.scheduleUid) ?? [], stops);
     const heard = { messages: told.get(alert.id) ?? [], arrivedAt, transitions, byPerson, wasOver };
     checkMessages(alert, heard, { endedAt: dump.at, say });
