@@ -10,14 +10,6 @@ export function rowsOf<Row extends object>(db: Executor) {
 }
 
 /**
- * The rows, out of the driver's result. Garbage collection finds that result only when it goes through the old generation: with the rows in
- * it, all of them got there too (three quarters of what was allocated, instead of nothing).
- */
-function taken<Row>(result: Row[]): Row[] {
-  return result.splice(0);
-}
-
-/**
  * The same, for a statement that every fire takes part in, or that runs repeatedly: it is prepared by name where
  * possible (connection/session.ts). So its text must not depend on the values.
  */
@@ -28,6 +20,14 @@ export function queryPrepared<Row extends object>(db: Executor) {
 function executePrepared<Row extends object>(db: Executor, statement: SQL): Promise<RowList<Row[]>> {
   const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
   return query.execute() as Promise<RowList<Row[]>>;
+}
+
+/**
+ * The rows, out of the driver's result. Garbage collection finds that result only when it goes through the old generation: with the rows in
+ * it, all of them got there too (three quarters of what was allocated, instead of nothing).
+ */
+function taken<Row>(result: Row[]): Row[] {
+  return result.splice(0);
 }
 
 const dialect = new PgDialect();

@@ -22,10 +22,10 @@ export class Line<T extends LineMember<T>> {
     return this.#first;
   }
 
-  /** Those that stand in it now, the first one first; at most so many. */
-  all(limit = Infinity): T[] {
+  /** Those that stand in it now, the first one first. */
+  all(): T[] {
     const all: T[] = [];
-    for (let one = this.#first; one && all.length < limit; one = one.behind) all.push(one);
+    for (let one = this.#first; one; one = one.behind) all.push(one);
     return all;
   }
 
