@@ -41,17 +41,17 @@ beforeEach(() => {
 const start = (variables = {}): Promise<Daemon> => readyDaemon(database.url, variables);
 const runs = () => sql<RunRow[]>`SELECT * FROM all_runs ORDER BY attempts, scheduled_for`;
 
-/** A schedule that fires when told, and so many manual fires. */
+/** A schedule that fires when told, and so many runs with its target. */
 async function fire(daemon: Daemon, times: number): Promise<void> {
-  const schedule = {
-    cron: '0 0 1 1 *',
+  const run = {
     target: { type: 'http', url: receiver.url },
     retry: { minBackoffSeconds: 1, maxBackoffSeconds: 1 },
   };
-  expect((await daemon.call('PUT', '/api/v1/schedules/slow', schedule)).status).toBe(201);
-  // All at once: what is claimed ahead and cannot be sent for some seconds is handed back.
-  const fired = Array.from({ length: times }, () => daemon.call('POST', '/api/v1/schedules/slow/fire'));
-  for (const answer of await Promise.all(fired)) expect(answer.status).toBe(202);
+  expect((await daemon.call('PUT', '/api/v1/schedules/slow', { cron: '0 0 1 1 *', ...run })).status).toBe(201);
+  if (times === 0) return;
+  // In one call, so that one statement claims them: nothing is claimed ahead any more once the first has gone unanswered for a second.
+  const items = Array.from({ length: times }, (_, n) => ({ ref: `r${n}`, ...run }));
+  expect((await daemon.call('POST', '/api/v1/runs/batch', { items })).status).toBe(201);
 }
 
 function answerAll(): void {

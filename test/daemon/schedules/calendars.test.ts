@@ -11,7 +11,7 @@ const USERS = 10_000;
 const DAY = 86_400_000;
 
 const database = eachTest(databaseOfTest);
-const sql = eachTest(() => sqlOfTest(database.url));
+const sql = eachTest(() => sqlOfTest(database.url, 2));
 const receiver = eachTest(receiverOfTest);
 
 /** Copies of one schedule, as if each had been written by itself. */
@@ -53,13 +53,22 @@ it(
       SELECT count(*)::int AS count FROM schedules WHERE next_fire_at = ${new Date(next)} AND next_occurrence_at = ${new Date(next)}`;
       return row?.count ?? 0;
     };
+    // One user is in use as long as this holds it: until then nobody can be done.
+    const held = await sql.reserve();
+    await held`BEGIN`;
+    await held`SELECT FROM schedules WHERE id = ${`user-${USERS}`} FOR UPDATE`;
     const editing = put(first, 'calendars/holidays', { dates: [tomorrow] }).catch(() => null);
     await until(async () => ((await moved()) > 0 ? true : null));
     first.signal('SIGKILL');
-    expect(await editing).toBeNull();
+    // On a slow machine it may have answered that the rest follows.
+    expect((await editing)?.body ?? null).toSatisfy(
+      (body: { nextFiresMoved: boolean } | null) => body?.nextFiresMoved !== true,
+    );
     expect(await moved()).toBeLessThan(USERS);
     const unapplied = () => sql`SELECT FROM calendars WHERE applied_version < version`;
     expect(await unapplied()).toHaveLength(1);
+    await held`ROLLBACK`;
+    held.release();
     await until(async () => ((await unapplied()).length === 0 ? true : null));
     expect(await moved()).toBe(USERS);
     // It goes on where the first one said last how far it was, and counts from there.
