@@ -1,10 +1,13 @@
 import { sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EARLIEST, LATEST } from '../../src/core/instant.ts';
 import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../src/postgres/sql/arrays.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { schedules } from '../../src/postgres/schema.ts';
 import { containing } from '../../src/postgres/sql/lists.ts';
 import type { Executor } from '../../src/postgres/executor.ts';
+import { rendered } from '../../src/postgres/sql/rendered.ts';
 import { recordsOf, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 
@@ -49,6 +52,39 @@ describe('a batch', () => {
       { id, number: null, text: null, ms: null },
       { id, number: 7, text: null, ms: null },
     ]);
+  });
+});
+
+describe('a text that is made once', () => {
+  const asTheBuilderSays = ({ sql: text, params }: ReturnType<PgDialect['sqlToQuery']>) => ({ text, params });
+
+  it('is the one that the query builder makes, with the values of this time', () => {
+    const columns = [sql`a`, sql`b`, sql.raw('c')];
+    const shapes = [
+      (value: unknown) => sql`-- s SELECT ${value}`,
+      (value: unknown) => sql`-- s SELECT ${value}${sql``}, ${value}`,
+      (value: unknown) => sql`-- s SELECT ${sql.join(columns, sql`, `)} WHERE ${sql`a = ${value} AND ${columns[1]}`}`,
+      (value: unknown) => sql`-- s SELECT ${sql.join(columns.slice(1), sql`, `)} WHERE ${sql`a = ${value}`}`,
+      (value: unknown) => sql`-- s SELECT ${sql`${value}`} AND ${schedules.uid}, ${undefined}`,
+    ];
+    for (const value of [1, 'text', '', null, true, 7n, sql`now()`, [1, 2], undefined, schedules, sql.param(3)]) {
+      for (const shape of shapes) {
+        const builder = asTheBuilderSays(new PgDialect().sqlToQuery(shape(value)));
+        expect(asTheBuilderSays(rendered(shape(value)))).toEqual(builder);
+        expect(asTheBuilderSays(rendered(shape(value)))).toEqual(builder);
+      }
+    }
+  });
+
+  it('is that one also where a statement has more texts than are kept', () => {
+    for (let round = 0; round < 2; round += 1) {
+      for (let count = 1; count < 40; count += 1) {
+        const list = Array.from({ length: count }, (_, index) => sql`${index}`);
+        const { sql: text, params } = rendered(sql`-- many SELECT ${sql.join(list, sql`, `)}`);
+        expect(text.endsWith(`$${count}`)).toBe(true);
+        expect(params).toEqual(Array.from({ length: count }, (_, index) => index));
+      }
+    }
   });
 });
 

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
 import type { RowList } from 'postgres';
 import type { Instant } from '../../core/instant.ts';
 import type { Executor, Transaction } from '../executor.ts';
+import { rendered } from './rendered.ts';
 
 /** The rows of a statement written by hand, with the type that its author gives: `rowsOf<Row>(db)(statement)`. */
 export function rowsOf<Row extends object>(db: Executor) {
@@ -18,7 +18,7 @@ export function queryPrepared<Row extends object>(db: Executor) {
 }
 
 function executePrepared<Row extends object>(db: Executor, statement: SQL): Promise<RowList<Row[]>> {
-  const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
+  const query = db._.session.prepareQuery(rendered(statement), undefined, 'frequent', false);
   return query.execute() as Promise<RowList<Row[]>>;
 }
 
@@ -29,8 +29,6 @@ function executePrepared<Row extends object>(db: Executor, statement: SQL): Prom
 function taken<Row>(result: Row[]): Row[] {
   return result.splice(0);
 }
-
-const dialect = new PgDialect();
 
 /**
  * The rows as records of ours, so that the statement alone names their columns: in camel case, moments as instants, numbers of eight bytes

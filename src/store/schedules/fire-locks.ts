@@ -78,19 +78,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM (SELECT * FROM due LIMIT (SELECT ${most}::int)) AS due WHERE s.ctid = due.ctid
-      RETURNING s.uid, s.id, s.version, s.edition, s.timing, s.planned_through, s.lane, s.priority, s.next_occurrence_at, s.created_at, ${unusual(
-        {
-          overlap: sql`nullif(s.overlap, 'allow')`,
-          limit_id: sql`s.limit_id`,
-          plan_failures: sql`nullif(s.plan_failures, 0)`,
-          has_skips: sql`nullif(s.has_skips, false)`,
-          is_bounded: sql`nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false)`,
-          expires_after_seconds: sql`s.expires_after_seconds`,
-          observes: sql`nullif(s.report_seconds IS NOT NULL, false)`,
-          observe_until: sql`s.observe_until`,
-          taken_over: sql`nullif(due.locked_by <> ${instanceId}, false)`,
-        } satisfies Record<keyof UnusualOfSchedule, SQL>,
-      )}
+      RETURNING s.uid, s.id, s.version, s.edition, s.timing, s.planned_through, s.lane, s.priority, s.next_occurrence_at, s.created_at, ${UNUSUAL}
     ), contended AS (
       SELECT FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
@@ -118,6 +106,19 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     locked: locked.map((row) => lockedSchedule(row, lockedAt)),
   };
 }
+
+/** Of a schedule `s` that is locked now, and was `due` before. */
+const UNUSUAL = unusual({
+  overlap: sql`nullif(s.overlap, 'allow')`,
+  limit_id: sql`s.limit_id`,
+  plan_failures: sql`nullif(s.plan_failures, 0)`,
+  has_skips: sql`nullif(s.has_skips, false)`,
+  is_bounded: sql`nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false)`,
+  expires_after_seconds: sql`s.expires_after_seconds`,
+  observes: sql`nullif(s.report_seconds IS NOT NULL, false)`,
+  observe_until: sql`s.observe_until`,
+  taken_over: sql`nullif(due.locked_by <> s.locked_by, false)`,
+} satisfies Record<keyof UnusualOfSchedule, SQL>);
 
 function lockable({ instanceId, lockTtlSeconds, walking }: FireLockRequest): SQL {
   return sql`(locked_by IS NULL
