@@ -81,10 +81,10 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   const { announceDatabase } = await import('./daemon/announce-database.ts');
   announceDatabase({ databaseUrl, local: local?.whatRuns ?? null }, config, logger);
 
-  const { compileLater, releaseStartupMemory } = await import('./runtime/engine.ts');
-  compileLater();
+  const { giveMemoryBack, prepareForBursts } = await import('./runtime/engine.ts');
+  prepareForBursts();
   const { createDaemon } = await import('./daemon/daemon.ts');
-  releaseStartupMemory();
+  giveMemoryBack();
   try {
     daemon = createDaemon({
       ...{ config: { ...config, secretKeys: keysOf(config, local) }, databaseUrl, version, logger },
