@@ -13,20 +13,6 @@ import { stepTo } from '../statement-parts.ts';
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
 
-const ENDED = endedColumns.valuesOf('e', {
-  status: stepTo('pending', 'succeeded', 'settlePlainIfClaimed'),
-  handoff_started_at: 'e.started_at',
-  handed_off_at: 'e.answered_at',
-  lateness_ms: 'coalesce(e.lateness_ms, e.first_lateness_ms)',
-  execution_id: 'e.answered_id',
-  result_status_code: 'e.answered_code',
-  result_body: 'e.answer',
-  updated_at: 'e.now',
-  reason: 'NULL',
-  finished_at: 'e.answered_at',
-  ended_at: 'e.now',
-});
-
 interface PlainSettled {
   /** Whether this statement settled the run of that id. */
   settled: (id: string) => boolean;
@@ -62,7 +48,19 @@ export async function settlePlainIfClaimed(db: Executor, plain: readonly Attempt
         ${fromMs(sql`i.started_ms`)} AS started_at, ${fromMs(sql`i.finished_ms`)} AS answered_at
     ), kept AS (
       INSERT INTO history (${endedColumns.names})
-      SELECT ${ENDED} FROM ended e
+      SELECT ${endedColumns.valuesOf('e', {
+        status: stepTo('pending', 'succeeded', 'settlePlainIfClaimed'),
+        handoff_started_at: 'e.started_at',
+        handed_off_at: 'e.answered_at',
+        lateness_ms: 'coalesce(e.lateness_ms, e.first_lateness_ms)',
+        execution_id: 'e.answered_id',
+        result_status_code: 'e.answered_code',
+        result_body: 'e.answer',
+        updated_at: 'e.now',
+        reason: 'NULL',
+        finished_at: 'e.answered_at',
+        ended_at: 'e.now',
+      })} FROM ended e
     ), followed AS MATERIALIZED (
       SELECT e.id FROM ended e
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
